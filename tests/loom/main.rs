@@ -1,0 +1,3 @@
+//! Model checks under loom: `cargo test --release --features loom --test loom`.
+
+#![cfg(feature = "loom")]
