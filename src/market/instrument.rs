@@ -1,0 +1,241 @@
+//! Instruments: `venue:SYMBOL` names, interned to dense ids.
+//!
+//! A symbol is the venue's own spelling, byte for byte: `binance:BTCUSDT` and
+//! `binance-usdm:BTCUSDT` are two instruments with two prices. Ids are dense and never reused, so
+//! every other part keeps its state in plain arrays.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use foldhash::HashMap;
+
+use super::table::Table;
+
+/// The dense number of an instrument, from 0 in the order of first sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstrumentId(pub u32);
+
+impl InstrumentId {
+    /// The id as an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The dense number of a feed, from 0 in the order of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FeedId(pub u16);
+
+impl FeedId {
+    /// The id as an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Longest accepted symbol, in bytes.
+pub const MAX_SYMBOL_BYTES: usize = 64;
+
+/// Why an instrument was not given an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InternError {
+    /// As many instruments are known as the configuration allows.
+    #[error("{limit} instruments are known, which is all that max_known_instruments allows")]
+    Full {
+        /// The bound.
+        limit: usize,
+    },
+    /// Another feed gave the instrument first and owns it.
+    #[error("the instrument is owned by feed number {}, which gave it first", owner.0)]
+    Owned {
+        /// The feed that owns it.
+        owner: FeedId,
+    },
+    /// The symbol is empty, too long, or holds white space, control characters, `:`, `*` or `"`.
+    #[error(
+        "not a symbol: 1 to {MAX_SYMBOL_BYTES} bytes without white space, control characters, ':', '*', '\"' or '\\'"
+    )]
+    Malformed,
+}
+
+/// Whether `symbol` can name an instrument: 1 to [`MAX_SYMBOL_BYTES`] bytes, no white space, no
+/// control character, none of `:` `*` `"` `\`. Any other character is welcome, ASCII or not.
+#[must_use]
+pub fn is_symbol(symbol: &str) -> bool {
+    !symbol.is_empty()
+        && symbol.len() <= MAX_SYMBOL_BYTES
+        && !symbol
+            .chars()
+            .any(|c| c.is_whitespace() || c.is_control() || matches!(c, ':' | '*' | '"' | '\\'))
+}
+
+#[derive(Debug)]
+struct Known {
+    name: Box<str>,
+    venue_length: usize,
+    owner: FeedId,
+}
+
+/// Every instrument seen so far, bounded.
+///
+/// Looking up an id by name takes a read lock and a hash; reading a name by id takes neither.
+/// Codecs remember the ids of their symbols, so neither happens a tick.
+pub struct Instruments {
+    by_name: RwLock<HashMap<Box<str>, InstrumentId>>,
+    by_id: Table<Known>,
+    count: AtomicU32,
+}
+
+impl Instruments {
+    /// Room for at most `limit` instruments.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        let limit = limit.min(u32::MAX as usize);
+        Self { by_name: RwLock::default(), by_id: Table::new(limit), count: AtomicU32::new(0) }
+    }
+
+    /// The id of `venue:symbol` for `feed`, made if nobody has given it yet.
+    ///
+    /// # Errors
+    ///
+    /// [`InternError`]: no room, owned by another feed, or not a symbol.
+    pub fn intern(
+        &self,
+        venue: &str,
+        symbol: &str,
+        feed: FeedId,
+    ) -> Result<InstrumentId, InternError> {
+        if !is_symbol(symbol) {
+            return Err(InternError::Malformed);
+        }
+        let name = format!("{venue}:{symbol}");
+        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&id) = by_name.get(name.as_str()) {
+            return match self.by_id.get(id.index()) {
+                Some(known) if known.owner != feed => {
+                    Err(InternError::Owned { owner: known.owner })
+                }
+                _ => Ok(id),
+            };
+        }
+        let id = InstrumentId(self.count.load(Ordering::Relaxed));
+        let known = Known { name: name.clone().into(), venue_length: venue.len(), owner: feed };
+        if self.by_id.get_or_set(id.index(), || known).is_none() {
+            return Err(InternError::Full { limit: self.by_id.limit() });
+        }
+        by_name.insert(name.into(), id);
+        // Whoever sees the new count sees the name: it was set before.
+        self.count.store(id.0 + 1, Ordering::Release);
+        Ok(id)
+    }
+
+    /// The id of a full name (`venue:SYMBOL`), if it is known.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<InstrumentId> {
+        self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+    }
+
+    /// The full name of an id that this registry gave; empty for any other.
+    #[must_use]
+    pub fn name(&self, id: InstrumentId) -> &str {
+        self.by_id.get(id.index()).map_or("", |known| &known.name)
+    }
+
+    /// The venue part of the name.
+    #[must_use]
+    pub fn venue(&self, id: InstrumentId) -> &str {
+        self.by_id.get(id.index()).map_or("", |known| &known.name[..known.venue_length])
+    }
+
+    /// The feed that owns the instrument.
+    #[must_use]
+    pub fn owner(&self, id: InstrumentId) -> Option<FeedId> {
+        self.by_id.get(id.index()).map(|known| known.owner)
+    }
+
+    /// How many instruments are known; their ids are `0..len`.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count.load(Ordering::Acquire) as usize
+    }
+
+    /// Whether no instrument is known yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many instruments may be known.
+    #[must_use]
+    pub fn limit(&self) -> usize {
+        self.by_id.limit()
+    }
+}
+
+impl std::fmt::Debug for Instruments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Instruments")
+            .field("len", &self.len())
+            .field("limit", &self.limit())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_symbol_on_two_venues_is_two_instruments() {
+        let instruments = Instruments::new(10);
+        let spot = instruments.intern("binance", "BTCUSDT", FeedId(0)).unwrap();
+        let futures = instruments.intern("binance-usdm", "BTCUSDT", FeedId(1)).unwrap();
+        assert_ne!(spot, futures);
+        assert_eq!(instruments.name(futures), "binance-usdm:BTCUSDT");
+        assert_eq!(instruments.venue(futures), "binance-usdm");
+        assert_eq!(instruments.find("binance:BTCUSDT"), Some(spot));
+        assert_eq!(instruments.len(), 2);
+    }
+
+    #[test]
+    fn an_instrument_stays_with_the_feed_that_gave_it_first() {
+        let instruments = Instruments::new(10);
+        let id = instruments.intern("binance", "BTCUSDT", FeedId(3)).unwrap();
+        assert_eq!(instruments.intern("binance", "BTCUSDT", FeedId(3)), Ok(id));
+        assert_eq!(
+            instruments.intern("binance", "BTCUSDT", FeedId(4)),
+            Err(InternError::Owned { owner: FeedId(3) })
+        );
+        assert_eq!(instruments.owner(id), Some(FeedId(3)));
+    }
+
+    #[test]
+    fn past_the_limit_a_new_instrument_is_refused_and_the_known_ones_stay() {
+        let instruments = Instruments::new(1);
+        let id = instruments.intern("binance", "BTCUSDT", FeedId(0)).unwrap();
+        assert_eq!(
+            instruments.intern("binance", "ETHUSDT", FeedId(0)),
+            Err(InternError::Full { limit: 1 })
+        );
+        assert_eq!(instruments.intern("binance", "BTCUSDT", FeedId(0)), Ok(id));
+        assert_eq!(instruments.len(), 1);
+    }
+
+    #[test]
+    fn b15_a_symbol_need_not_be_ascii() {
+        let instruments = Instruments::new(2);
+        let id = instruments.intern("binance", "龙币USDT", FeedId(0)).unwrap();
+        assert_eq!(instruments.name(id), "binance:龙币USDT");
+        assert_eq!(instruments.venue(id), "binance");
+    }
+
+    #[test]
+    fn what_cannot_be_typed_as_a_name_is_no_symbol() {
+        for text in ["", "A B", "A:B", "A*", "A\"B", "A\\B", "A\n", &"A".repeat(65)] {
+            assert!(!is_symbol(text), "{text:?}");
+        }
+        assert!(is_symbol("BTCUSD_PERP") && is_symbol("XBT/USD") && is_symbol("BTC-27DEC24"));
+    }
+}
