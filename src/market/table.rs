@@ -4,11 +4,13 @@ use std::sync::OnceLock;
 
 const CHUNK: usize = 1024;
 
+type Chunk<T> = Box<[OnceLock<T>]>;
+
 /// Values by dense index, in chunks that are made when first needed.
 ///
 /// Reading takes no lock. A value is set once and stays; what changes goes inside it.
 pub(crate) struct Table<T> {
-    chunks: Box<[OnceLock<Box<[OnceLock<T>]>>]>,
+    chunks: Box<[OnceLock<Chunk<T>>]>,
     limit: usize,
 }
 
