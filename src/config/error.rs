@@ -44,7 +44,7 @@ pub struct ConfigErrors {
 
 impl ConfigErrors {
     pub(super) fn new(file: &Path, mut errors: Vec<ConfigError>) -> Self {
-        errors.sort_by_key(|error| (error.line, error.column));
+        errors.sort_by_key(|error| (error.line.unwrap_or(u32::MAX), error.column));
         Self { file: file.to_owned(), errors }
     }
 }

@@ -48,8 +48,8 @@ impl<'t> Problems<'t> {
     pub(super) fn into_errors(mut self) -> Vec<ConfigError> {
         if self.left_out > 0 {
             let message = format!("{} more problems are not shown", self.left_out);
-            let line = self.errors.iter().filter_map(|error| error.line).max();
-            self.errors.push(ConfigError { line, column: None, key: String::new(), message });
+            let key = String::new();
+            self.errors.push(ConfigError { line: None, column: None, key, message });
         }
         self.errors
     }
@@ -112,25 +112,24 @@ impl<'t> Problems<'t> {
         (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column + 1).unwrap_or(u32::MAX))
     }
 
-    /// The key that a line of unreadable text seems to set, with the section above it.
+    /// The key that a line of unreadable text seems to set, with the section above it; empty if it
+    /// does not look like setting one.
     fn key_near(&self, line: u32) -> String {
-        let line = usize::try_from(line).unwrap_or(usize::MAX);
-        let above = || self.text.lines().take(line).map(str::trim);
-        let section = above()
-            .filter(|text| text.starts_with('['))
-            .last()
-            .map(|header| header.split('#').next().unwrap_or(header))
-            .map(|header| header.trim_matches(|c: char| c == '[' || c == ']' || c.is_whitespace()))
-            .unwrap_or_default();
-        let word = above()
-            .last()
-            .filter(|text| !text.starts_with('['))
-            .and_then(|text| text.split(['=', '#']).next())
-            .map(str::trim)
-            .filter(|word| word.bytes().all(is_bare_key))
-            .unwrap_or_default();
-        let dot = if section.is_empty() || word.is_empty() { "" } else { "." };
-        format!("{section}{dot}{word}")
+        let count = usize::try_from(line).unwrap_or(usize::MAX);
+        let lines = || self.text.lines().take(count).map(str::trim);
+        let text = lines().nth(count.saturating_sub(1)).unwrap_or_default();
+        let section = lines().filter(|text| text.starts_with('[')).last().map(|header| {
+            let header = header.split('#').next().unwrap_or(header);
+            header.trim_matches(|c: char| c == '[' || c == ']' || c.is_whitespace())
+        });
+        let section = section.unwrap_or_default();
+        if text.starts_with('[') {
+            return section.to_owned();
+        }
+        match text.split_once('=').map_or(text, |(word, _)| word).trim() {
+            word if word.is_empty() || !word.bytes().all(is_bare_key) => String::new(),
+            word => keyed(section, word),
+        }
     }
 }
 

@@ -23,7 +23,11 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
 /// Writes a duration in the largest unit that divides it, so that [`parse`] gives it back.
 pub(super) fn format(duration: Duration) -> String {
     let nanos = duration.as_nanos();
-    for (unit, size) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
+    if nanos == 0 {
+        return "0s".to_owned();
+    }
+    let units = [("h", 3_600_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    for (unit, size) in units {
         if nanos.is_multiple_of(size) {
             return format!("{}{unit}", nanos / size);
         }
@@ -70,5 +74,7 @@ mod tests {
             assert_eq!(parse(&format(duration)).unwrap(), duration);
         }
         assert_eq!(format(Duration::from_millis(1500)), "1500ms");
+        assert_eq!(format(Duration::from_secs(24 * 3600)), "24h");
+        assert_eq!(format(Duration::ZERO), "0s");
     }
 }
