@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::check::{Rules, parse};
+use super::diff::with_hot_keys_of;
 use super::error::{ConfigError, ConfigErrors};
 use super::keys::{KEYS, Key};
 use super::settings::Settings;
@@ -45,13 +46,14 @@ impl Source {
             exists: None,
         };
         let text = table.to_string();
-        let settings = parse(&text, &rules).map_err(|mut errors| {
+        let checked = parse(&text, &rules).map_err(|mut errors| {
             for error in &mut errors.errors {
                 (error.line, error.column) = (None, None);
             }
             errors
         })?;
-        Ok((settings, keys))
+        // Only what was asked for: a path that is no Unicode text does not survive being written.
+        Ok((with_hot_keys_of(settings, &checked, &keys), keys))
     }
 }
 

@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
 use tidegate::config::{
     Confirm, EMBEDDED_DEFAULT, Input, KEYS, Lines, MAX_FILE_BYTES, Recording, Settings, Source,
     Speed, Start, VENUES,
@@ -144,11 +146,10 @@ fn b69_each_range_ends_where_its_documentation_says() {
     let documented = documented();
     for (key, least, most, below, above) in ranges {
         let (_, comment) = documented.iter().find(|(name, _)| name == key).unwrap();
-        let (word, text): (&str, Box<dyn Fn(&str) -> String>) = match key.split_once('.').unwrap() {
-            ("feed", word) => (word, Box::new(move |value| format!("{FEED}{word} = {value}\n"))),
-            (section, word) => {
-                (word, Box::new(move |value| format!("[{section}]\n{word} = {value}\n{FEED}")))
-            }
+        let (section, word) = key.split_once('.').unwrap();
+        let text = |value: &str| match section {
+            "feed" => format!("{FEED}{word} = {value}\n"),
+            section => format!("[{section}]\n{word} = {value}\n{FEED}"),
         };
         for end in [least, most] {
             assert!(comment.contains(end), "{word} is documented with {end}");
@@ -406,4 +407,36 @@ fn a_file_that_is_too_large_or_not_there_is_not_read() {
     std::fs::write(&path, vec![b'#'; limit + 1]).unwrap();
     assert_eq!(source.read().unwrap_err().kind(), std::io::ErrorKind::FileTooLarge);
     assert_eq!(source.path(), Some(Path::new(&path)));
+}
+
+#[test]
+fn no_text_makes_the_check_panic_or_be_wrong_without_saying_where() {
+    let mut random = StdRng::seed_from_u64(7);
+    let pieces =
+        ["=", "[", "]", "\"", "'", "#", "\n", ".", ",", "{", "}", "\\", "-", "9", "\u{fe0f}"];
+    let mut refused = 0;
+    for text in [EMBEDDED_DEFAULT, EXAMPLE] {
+        // Without the comments nearly every change matters.
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let text: Vec<char> = lines.flat_map(|line| line.chars().chain(['\n'])).collect();
+        for _ in 0..3_000 {
+            let mut text = text.clone();
+            for _ in 0..random.random_range(1..4) {
+                let at = random.random_range(0..text.len());
+                let end = text.len().min(at + random.random_range(0..12));
+                let piece = pieces[random.random_range(0..pieces.len())];
+                text.splice(at..end, piece.chars());
+            }
+            let text: String = text.into_iter().collect();
+            let Err(errors) = source().parse(text.as_bytes()) else { continue };
+            refused += 1;
+            assert!(!errors.errors.is_empty(), "{text}");
+            let lines = u32::try_from(text.split('\n').count()).unwrap();
+            for error in &errors.errors {
+                let line = error.line.unwrap();
+                assert!((1..=lines).contains(&line), "{error} of {text}");
+            }
+        }
+    }
+    assert!(refused > 3_000, "{refused}");
 }

@@ -133,10 +133,12 @@ fn b82_a_file_that_is_moved_away_and_back_is_seen_each_time() {
 fn b82_a_folder_that_is_replaced_is_followed() {
     let mut watched = Watched::plain();
     let next = watched.folder.with_file_name("next");
-    for capacity in [1, 3] {
+    let remove = |folder: &Path| fs::remove_dir_all(folder).unwrap();
+    let move_away = |folder: &Path| fs::rename(folder, folder.with_file_name("old")).unwrap();
+    for (capacity, make_room) in [(1, &remove as &dyn Fn(&Path)), (3, &move_away)] {
         fs::create_dir(&next).unwrap();
         fs::write(next.join("t.toml"), text(capacity)).unwrap();
-        fs::remove_dir_all(&watched.folder).unwrap();
+        make_room(&watched.folder);
         fs::rename(&next, &watched.folder).unwrap();
         watched.expect(capacity);
         fs::write(watched.at("t.toml"), text(capacity + 1)).unwrap();
