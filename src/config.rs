@@ -3,7 +3,7 @@
 //! | step | where | outcome |
 //! |---|---|---|
 //! | text to located values | `raw` | every value with its line; wrong types and unknown keys named |
-//! | located values to [`Settings`] | `check` | ranges and rules; *all* problems at once as [`ConfigErrors`] |
+//! | located values to [`Settings`] | `check`, `feeds` | ranges and rules; *all* problems at once as [`ConfigErrors`] |
 //! | old and new to changed keys | [`diff()`] | each key hot, or needing a restart; [`KEYS`] decides |
 //! | changed keys to running parts | `reload`, `retune` | [`Reloader`]: every [`Part`] takes the change, or none keeps it |
 //! | file to "look again" | `watch` | [`Watch`]: rename-saves, symlink swaps, noise |
@@ -19,6 +19,7 @@ mod check;
 mod debounce;
 mod diff;
 mod error;
+mod feeds;
 mod keys;
 mod raw;
 mod reload;
