@@ -16,6 +16,7 @@
 //! ops < app < cli`
 
 pub mod clock;
+pub mod config;
 pub mod limiter;
 pub mod market;
 pub mod worker;

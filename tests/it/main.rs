@@ -1,1 +1,4 @@
 //! Integration tests: one binary, one module a subject.
+mod config_files;
+mod config_reload;
+mod config_watch;
