@@ -1,6 +1,5 @@
 //! Waiting for a permit: as a future, and as a blocked thread.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

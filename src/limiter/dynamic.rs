@@ -385,7 +385,6 @@ const fn checked(capacity: usize) -> Result<u64, CapacityError> {
 #[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
-    use std::future::Future;
 
     #[test]
     fn one_waiter_more_than_can_be_counted_is_turned_away() {
