@@ -2,3 +2,5 @@
 mod config_files;
 mod config_reload;
 mod config_watch;
+mod counting;
+mod limiter;

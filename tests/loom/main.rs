@@ -1,3 +1,5 @@
 //! Model checks under loom: `cargo test --release --features loom --test loom`.
 
 #![cfg(feature = "loom")]
+
+mod limiter;
