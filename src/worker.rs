@@ -1,1 +1,30 @@
-//! (being built)
+//! Single-producer single-consumer workers: a bounded mailbox and one handler.
+
+mod builder;
+mod cell;
+mod coalescing;
+mod completion;
+mod conflation;
+mod control;
+mod dedicated;
+mod engine;
+mod fence;
+mod handler;
+mod keyed;
+mod lifecycle;
+mod ring;
+mod slots;
+mod stepper;
+mod sync;
+mod wait;
+
+pub use builder::{Builder, KeyedKind, StartError};
+pub use coalescing::{Coalescing, CoalescingHandler, CoalescingProducer, CoalescingSpWorker};
+pub use completion::{Completion, CompletionError, Fault, Outcome};
+pub use conflation::{Conflation, ConflationHandler, ConflationProducer, ConflationSpWorker};
+pub use control::{Worker, WorkerQueue};
+pub use handler::{Panicked, WorkerError};
+pub use keyed::{DispatchError, KeyHandle, Retired, TooManyKeys};
+pub use lifecycle::{CloseReason, Counters};
+pub use ring::CapacityError;
+pub use stepper::Stepper;

@@ -4,3 +4,5 @@ mod config_reload;
 mod config_watch;
 mod counting;
 mod limiter;
+mod worker_conformance;
+mod worker_support;

@@ -1,0 +1,476 @@
+//! The cells that hold one pending value a key, and their two ends.
+//!
+//! # The latest-value cell
+//!
+//! A triple buffer with a dirty bit. Of its three slots one is the writer's, one the reader's and
+//! one lies in the middle; the state byte names the middle one and says whether it holds a value
+//! that nobody has taken. The writer fills its own slot and swaps it in; the reader swaps its own,
+//! empty one in. What each gets back is its own from then on:
+//!
+//! * *Writer, clean cell*: the middle was empty, so is what it got back.
+//! * *Writer, dirty cell*: it got the superseded value back, and hands it to the caller.
+//! * *Reader*: it got the newest value, and moves it out.
+//! * *They meet*: the swaps of one byte have an order; each value is got back by exactly one side.
+//!   So nothing is torn, lost, delivered twice or waited for.
+//!
+//! A seqlock would copy while the writer writes (a data race for any but plain bytes) and retry; a
+//! lock would let a preempted reader hold the writer up; a pointer swap would allocate an item.
+//!
+//! # The folding cell
+//!
+//! Its value is *there* only while it is dirty. A side that needs it swings the state to `HELD`
+//! with a compare-exchange, and nobody holds it for longer than one fold or one move.
+//!
+//! # Invariants
+//!
+//! 1. Writer's, middle's and reader's slot of a latest-value cell are three different ones; only
+//!    the middle one ever holds a value outside of a call, and exactly if the cell is dirty.
+//! 2. A key is written only before its index is first published, or after the reader has passed
+//!    every place that named it.
+//! 3. A cell never moves: chunks are made once and live as long as the table.
+//!
+//! # Orderings
+//!
+//! | atomic | by | order | why |
+//! |---|---|---|---|
+//! | latest `state` | writer and reader swap | acquire-release | each gets what the other put in its slot, and the reader's freed ring place |
+//! | fold `state` | take hold: acquire, let go: release | | the value is seen whole |
+#![expect(unsafe_code, reason = "slots and keys are shared between two threads, one at a time")]
+
+use super::lifecycle::Core;
+use super::sync::{Arc, AtomicU8, UnsafeCell};
+use super::wait::wait_out;
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// What the two ends and the table need to know of a cell.
+pub(super) trait Cell: Sized {
+    type Value;
+    fn new() -> Self;
+    /// Takes the pending value. Called by the reader alone, with the hand it keeps for this cell.
+    ///
+    /// # Safety
+    /// `hand` started as [`READER`] and is changed by this cell's `take` alone.
+    unsafe fn take(&self, hand: &mut u8) -> Option<Self::Value>;
+}
+
+const READER: u8 = 0;
+const WRITER: u8 = 1;
+const MIDDLE: u8 = 2;
+const SLOT: u8 = 3;
+const DIRTY: u8 = 4;
+
+/// The newest value of one key. Slots come first: 64-byte values get a cache line each, small ones
+/// share the state's.
+#[repr(C)]
+pub(super) struct LatestCell<V> {
+    slots: [UnsafeCell<MaybeUninit<V>>; 3],
+    state: AtomicU8,
+}
+
+impl<V> LatestCell<V> {
+    #[inline]
+    fn is_dirty(&self) -> bool {
+        self.state.load(Acquire) & DIRTY != 0
+    }
+
+    /// Puts the newest value in; the one that it supersedes comes back.
+    ///
+    /// # Safety
+    /// The caller is the only writer; `hand` started as [`WRITER`] and is changed by this cell's
+    /// `publish` and `retract` alone.
+    #[inline(always)]
+    unsafe fn publish(&self, hand: &mut u8, value: V) -> Option<V> {
+        self.slots[usize::from(*hand)].with_mut(|slot| {
+            // SAFETY: the writer's own slot (invariant 1).
+            unsafe { (*slot).write(value) };
+        });
+        // SAFETY: the promise is handed on.
+        unsafe { self.exchange(hand, DIRTY) }
+    }
+
+    /// Swaps the slot in hand in and moves the value, if one comes back, out.
+    ///
+    /// # Safety
+    /// `hand` is the caller's own slot of this cell, and it is full exactly if `mark` is [`DIRTY`].
+    #[inline(always)]
+    unsafe fn exchange(&self, hand: &mut u8, mark: u8) -> Option<V> {
+        let former = self.state.swap(*hand | mark, AcqRel);
+        *hand = former & SLOT;
+        (former & DIRTY != 0).then(|| {
+            self.slots[usize::from(*hand)].with(|slot| {
+                // SAFETY: the swap made the slot the caller's, the dirty bit says that it is full,
+                // and only who got it back moves the value out.
+                unsafe { (*slot).assume_init_read() }
+            })
+        })
+    }
+}
+
+impl<V> Cell for LatestCell<V> {
+    type Value = V;
+
+    fn new() -> Self {
+        let slots = std::array::from_fn(|_| UnsafeCell::new(MaybeUninit::uninit()));
+        Self { slots, state: AtomicU8::new(MIDDLE) }
+    }
+
+    #[inline(always)]
+    unsafe fn take(&self, hand: &mut u8) -> Option<V> {
+        // SAFETY: the reader's slot is empty; the rest is the caller's promise.
+        unsafe { self.exchange(hand, 0) }
+    }
+}
+
+impl<V> Drop for LatestCell<V> {
+    fn drop(&mut self) {
+        let state = self.state.load(Acquire);
+        if state & DIRTY != 0 {
+            self.slots[usize::from(state & SLOT)].with_mut(|slot| {
+                // SAFETY: nobody else is left, and the dirty bit says that the slot is full.
+                unsafe { (*slot).assume_init_drop() };
+            });
+        }
+    }
+}
+
+const CLEAN: u8 = 0;
+const FULL: u8 = 1;
+const HELD: u8 = 2;
+
+/// The running total of one key.
+#[repr(C)]
+pub(super) struct FoldCell<V> {
+    total: UnsafeCell<MaybeUninit<V>>,
+    state: AtomicU8,
+}
+
+/// What a fold did.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Folded<E> {
+    /// The key was clean: a new total is pending.
+    Fresh,
+    /// The pending total has grown.
+    Merged,
+    /// The key is clean, and the caller has no place for a new one.
+    Clean,
+    /// The fold failed; the cell is as it was.
+    Failed(E),
+}
+
+impl<V> FoldCell<V> {
+    /// Replaces the total by `fold` of it. On a clean cell the fold gets `None`, and is not called
+    /// at all unless the caller `may_start` a new total.
+    fn fold<E>(&self, may_start: bool, fold: impl FnOnce(Option<&V>) -> Result<V, E>) -> Folded<E> {
+        let former = loop {
+            match self.state.load(Acquire) {
+                CLEAN if !may_start => return Folded::Clean,
+                HELD => self.wait_for_reader(),
+                state => {
+                    if self.state.compare_exchange(state, HELD, Acquire, Relaxed).is_ok() {
+                        break state;
+                    }
+                }
+            }
+        };
+        // Lets go also when the fold unwinds: as it was.
+        let mut hold = Hold { state: &self.state, then: former };
+        let old = self.total.with_mut(|total| {
+            // SAFETY: the cell is held, so nobody else touches the total; it is full if `former`
+            // says so, and then replaced as a whole.
+            unsafe {
+                if former == FULL {
+                    let new = fold(Some((*total).assume_init_ref()))?;
+                    Ok(Some(std::mem::replace((*total).assume_init_mut(), new)))
+                } else {
+                    (*total).write(fold(None)?);
+                    Ok(None)
+                }
+            }
+        });
+        match old {
+            Ok(old) => {
+                hold.then = FULL;
+                drop(hold);
+                // The old total is dropped outside of the hold.
+                drop(old);
+                if former == FULL { Folded::Merged } else { Folded::Fresh }
+            }
+            Err(error) => Folded::Failed(error),
+        }
+    }
+
+    fn take_total(&self) -> Option<V> {
+        loop {
+            match self.state.compare_exchange(FULL, HELD, Acquire, Relaxed) {
+                Ok(_) => break,
+                Err(HELD) => self.wait_for_reader(),
+                Err(_) => return None,
+            }
+        }
+        let total = self.total.with(|total| {
+            // SAFETY: the cell was full and is held; it is marked clean before anybody else looks.
+            unsafe { (*total).assume_init_read() }
+        });
+        self.state.store(CLEAN, Release);
+        Some(total)
+    }
+
+    #[cold]
+    fn wait_for_reader(&self) {
+        let mut turn = 0;
+        while self.state.load(Relaxed) == HELD {
+            wait_out(&mut turn);
+        }
+    }
+}
+
+struct Hold<'a> {
+    state: &'a AtomicU8,
+    then: u8,
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.state.store(self.then, Release);
+    }
+}
+
+impl<V> Cell for FoldCell<V> {
+    type Value = V;
+
+    fn new() -> Self {
+        Self { total: UnsafeCell::new(MaybeUninit::uninit()), state: AtomicU8::new(CLEAN) }
+    }
+
+    #[inline(always)]
+    unsafe fn take(&self, _hand: &mut u8) -> Option<V> {
+        self.take_total()
+    }
+}
+
+impl<V> Drop for FoldCell<V> {
+    fn drop(&mut self) {
+        if self.state.load(Acquire) == FULL {
+            self.total.with_mut(|total| {
+                // SAFETY: nobody else is left, and the state says that the total is there.
+                unsafe { (*total).assume_init_drop() };
+            });
+        }
+    }
+}
+
+/// A cell and its key, on cache lines that no other key touches.
+#[repr(C, align(64))]
+struct Keyed<K, C> {
+    cell: C,
+    key: UnsafeCell<Option<K>>,
+}
+
+// SAFETY: values go from one thread to another (`Value: Send`), one side at a time by the cells'
+// protocols. Keys are read by both (`K: Sync`), and dropped by either (`K: Send`); they are written
+// when nobody reads (invariant 2).
+unsafe impl<K: Send + Sync, C: Cell<Value: Send>> Sync for Keyed<K, C> {}
+// SAFETY: as above; nothing in it is tied to a thread.
+unsafe impl<K: Send, C: Cell<Value: Send>> Send for Keyed<K, C> {}
+
+#[cfg(not(feature = "loom"))]
+const FIRST_CHUNK: u32 = 64;
+#[cfg(feature = "loom")]
+const FIRST_CHUNK: u32 = 2;
+const CHUNKS: usize = 32 - FIRST_CHUNK.trailing_zeros() as usize;
+
+/// Chunks of cells, each twice as long as the one before. They never move.
+struct Table<K, C> {
+    chunks: [OnceLock<Box<[Keyed<K, C>]>>; CHUNKS],
+}
+
+impl<K, C: Cell> Table<K, C> {
+    #[inline(always)]
+    fn get(&self, index: u32) -> &Keyed<K, C> {
+        let (chunk, place) = locate(index);
+        // An index is handed out only after its chunk was made.
+        let cells: &[Keyed<K, C>] = self.chunks[chunk].get().map_or(&[], |cells| cells);
+        &cells[place]
+    }
+
+    /// Makes the chunk of `index` if need be, no longer than `max_keys` asks for. `false` if there
+    /// is no memory for it.
+    fn grow(&self, index: u32, max_keys: u32) -> bool {
+        let (chunk, place) = locate(index);
+        if self.chunks[chunk].get().is_some() {
+            return true;
+        }
+        let length = (FIRST_CHUNK << chunk).min(max_keys - (index - place as u32)) as usize;
+        let mut cells = Vec::new();
+        if cells.try_reserve_exact(length).is_err() {
+            return false;
+        }
+        cells.extend((0..length).map(|_| Keyed { cell: C::new(), key: UnsafeCell::new(None) }));
+        self.chunks[chunk].set(cells.into_boxed_slice()).is_ok()
+    }
+}
+
+#[inline(always)]
+const fn locate(index: u32) -> (usize, usize) {
+    // The sum cannot pass `u32::MAX`: see `MAX_KEYS`.
+    let number = index + FIRST_CHUNK;
+    let level = number.ilog2();
+    ((level - FIRST_CHUNK.ilog2()) as usize, (number - (1 << level)) as usize)
+}
+
+/// The greatest bound on the number of keys.
+pub(super) const MAX_KEYS: u32 = u32::MAX - FIRST_CHUNK;
+
+/// The two ends of a fresh table. Each exists once.
+pub(super) fn table<K, C: Cell>(max_keys: u32) -> (WriterEnd<K, C>, ReaderEnd<K, C>) {
+    let table = Arc::new(Table { chunks: [const { OnceLock::new() }; CHUNKS] });
+    let writer = WriterEnd {
+        table: table.clone(),
+        entries: Vec::new(),
+        retired: VecDeque::new(),
+        max_keys: max_keys.min(MAX_KEYS),
+    };
+    (writer, ReaderEnd { table, hands: Vec::new() })
+}
+
+/// The producer's end: what it keeps of each cell lies close together, apart from the cells.
+pub(super) struct WriterEnd<K, C> {
+    table: Arc<Table<K, C>>,
+    entries: Vec<Entry>,
+    /// Retired indices, oldest first, with the position that the reader must have passed.
+    retired: VecDeque<(u32, usize)>,
+    max_keys: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Tells this use of the index from every other; 0 once the key is retired.
+    stamp: u32,
+    hand: u8,
+}
+
+impl<K, C: Cell> WriterEnd<K, C> {
+    /// Gives a key a cell, a retired one if the reader is done with it. `None` if `max_keys` are in
+    /// use, or there is no memory.
+    pub(super) fn add(&mut self, key: K, stamp: u32, core: &Core) -> Option<u32> {
+        let index = match self.retired.front() {
+            Some(&(index, position)) if core.passed(position) => {
+                self.retired.pop_front();
+                self.entries[index as usize].stamp = stamp;
+                index
+            }
+            _ => {
+                let index = u32::try_from(self.entries.len()).ok()?;
+                if index >= self.max_keys || !self.table.grow(index, self.max_keys) {
+                    return None;
+                }
+                self.entries.push(Entry { stamp, hand: WRITER });
+                index
+            }
+        };
+        let former = self.table.get(index).key.with_mut(|place| {
+            // SAFETY: the index is new and not published yet, or the reader has passed every place
+            // that named it (invariant 2).
+            unsafe { (*place).replace(key) }
+        });
+        drop(former);
+        Some(index)
+    }
+
+    /// Whether `stamp` is the one of the key that now has this index.
+    #[inline(always)]
+    pub(super) fn holds(&self, index: u32, stamp: u32) -> bool {
+        self.entries.get(index as usize).is_some_and(|entry| entry.stamp == stamp)
+    }
+
+    pub(super) fn stamp(&self, index: u32) -> u32 {
+        self.entries[index as usize].stamp
+    }
+
+    /// Ends this use of the index. It is given to another key once the reader has passed
+    /// `position`, the next one to be published. The key goes to `forget`.
+    pub(super) fn retire(&mut self, index: u32, position: usize, forget: impl FnOnce(&K)) {
+        self.entries[index as usize].stamp = 0;
+        self.retired.push_back((index, position));
+        self.table.get(index).key.with(|key| {
+            // SAFETY: only this end writes keys, and it does not now.
+            if let Some(key) = unsafe { &*key } {
+                forget(key);
+            }
+        });
+    }
+
+    /// Takes a value back that the reader will never look for.
+    pub(super) fn retract(&mut self, index: u32) -> Option<C::Value> {
+        let hand = &mut self.entries[index as usize].hand;
+        // SAFETY: `hand` is this end's empty slot, which may be swapped in just as the reader's.
+        unsafe { self.table.get(index).cell.take(hand) }
+    }
+}
+
+impl<K, V> WriterEnd<K, LatestCell<V>> {
+    /// Puts the newest value of a key in; the one that it supersedes comes back.
+    #[inline(always)]
+    pub(super) fn publish(&mut self, index: u32, value: V) -> Option<V> {
+        let hand = &mut self.entries[index as usize].hand;
+        // SAFETY: this is the only writer's end, and the hand is the one kept for this cell.
+        unsafe { self.table.get(index).cell.publish(hand, value) }
+    }
+
+    pub(super) fn is_dirty(&self, index: u32) -> bool {
+        self.table.get(index).cell.is_dirty()
+    }
+}
+
+impl<K, V> WriterEnd<K, FoldCell<V>> {
+    /// Folds into the total of a key; see [`FoldCell::fold`].
+    #[inline]
+    pub(super) fn fold<E>(
+        &mut self,
+        index: u32,
+        may_start: bool,
+        fold: impl FnOnce(Option<&V>) -> Result<V, E>,
+    ) -> Folded<E> {
+        self.table.get(index).cell.fold(may_start, fold)
+    }
+}
+
+/// The consumer's end.
+pub(super) struct ReaderEnd<K, C> {
+    table: Arc<Table<K, C>>,
+    /// The slot in hand of each cell; grows by whole chunks.
+    hands: Vec<u8>,
+}
+
+impl<K, C: Cell> ReaderEnd<K, C> {
+    /// Takes the pending value of a key whose index came out of the ring.
+    #[inline(always)]
+    pub(super) fn take(&mut self, index: u32) -> Option<C::Value> {
+        if index as usize >= self.hands.len() {
+            self.reach_for(index);
+        }
+        let hand = &mut self.hands[index as usize];
+        // SAFETY: this is the only reader's end, and the hand is the one kept for this cell.
+        unsafe { self.table.get(index).cell.take(hand) }
+    }
+
+    /// Shows the key of an index. The place of the ring that named it is passed only after this has
+    /// returned: that is what keeps the key in place.
+    #[inline(always)]
+    pub(super) fn with_key<R>(&self, index: u32, show: impl FnOnce(&K) -> R) -> Option<R> {
+        self.table.get(index).key.with(|key| {
+            // SAFETY: the writer changes a key only after the place that named it was passed
+            // (invariant 2), and the consumer's engine passes it after the call.
+            unsafe { (*key).as_ref() }.map(show)
+        })
+    }
+
+    #[cold]
+    fn reach_for(&mut self, index: u32) {
+        let length = (index as usize + 1).next_power_of_two().max(FIRST_CHUNK as usize);
+        self.hands.resize(length, READER);
+    }
+}

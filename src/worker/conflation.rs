@@ -1,0 +1,364 @@
+//! The worker that keeps the newest value of each key.
+
+use super::builder::{Builder, KeyedKind, StartError, sealed::Sealed};
+use super::cell::LatestCell;
+use super::completion::{Completion, Outcome};
+use super::control::{Worker, WorkerQueue};
+use super::dedicated::spawn;
+use super::engine::Engine;
+use super::handler::WorkerError;
+use super::keyed::{
+    DispatchError, KeyHandle, KeyedHandler, KeyedProducer, KeyedStage, Patient, Retired,
+    TooManyKeys, keyed,
+};
+use super::stepper::Stepper;
+use std::borrow::Borrow;
+use std::error::Error;
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+use tokio_util::sync::CancellationToken;
+
+/// Marks a [`Worker`] that conflates.
+#[derive(Debug)]
+pub enum Conflation {}
+
+impl Sealed for Conflation {}
+impl KeyedKind for Conflation {}
+
+/// A worker that conflates by key: while a key is pending, a newer value takes the place of the one
+/// that waits, and the superseded one goes back to the producer.
+///
+/// ```
+/// use tidegate::worker::{ConflationHandler, ConflationSpWorker, Outcome, WorkerError};
+/// use tokio_util::sync::CancellationToken;
+///
+/// struct Print;
+///
+/// impl ConflationHandler<&'static str, u64> for Print {
+///     type Error = std::convert::Infallible;
+///
+///     fn handle(&mut self, key: &&'static str, price: u64) -> Result<(), Self::Error> {
+///         println!("{key} is at {price}");
+///         Ok(())
+///     }
+///
+///     fn on_error(&mut self, error: WorkerError<Self::Error>) {
+///         eprintln!("{error}");
+///     }
+///
+///     fn on_completed(&mut self, _outcome: Outcome) {}
+/// }
+///
+/// let token = CancellationToken::new();
+/// let (mut producer, worker) =
+///     ConflationSpWorker::builder().capacity(1024).name("prices").start(Print, token)?;
+/// producer.dispatch("BTCUSDT", 61_837)?;
+/// producer.dispatch("BTCUSDT", 61_838)?;
+///
+/// let eth = producer.key("ETHUSDT")?;
+/// producer.dispatch_at(eth, 2_411)?;
+///
+/// drop(producer);
+/// worker.completion().wait()?;
+/// assert_eq!(worker.counters().dispatched, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The handler is told the newest value of a key that was dispatched before it is called, keys in
+/// the order in which they became pending. No value is delivered twice, none is torn, none is left
+/// behind. Each key takes three values, a byte and the key itself, on cache lines of their own.
+pub type ConflationSpWorker = Worker<Conflation>;
+
+/// What a [`ConflationSpWorker`] does with what it delivers. All of it runs on the consumer's
+/// thread, one call at a time.
+pub trait ConflationHandler<K, V>: Send + 'static {
+    /// Why a value could not be handled.
+    type Error;
+
+    /// Handles the newest value of a key.
+    ///
+    /// # Errors
+    /// Go to [`on_error`](Self::on_error), as panics do; the worker goes on with the next key.
+    fn handle(&mut self, key: &K, value: V) -> Result<(), Self::Error>;
+
+    /// Handling a value failed, or a callback panicked.
+    fn on_error(&mut self, error: WorkerError<Self::Error>);
+
+    /// Nothing is pending after at least one value was handled: the moment to wake what is
+    /// downstream, once a drain instead of once a value.
+    fn on_idle(&mut self) {}
+
+    /// The last call: nothing is handled any more.
+    fn on_completed(&mut self, outcome: Outcome);
+}
+
+impl ConflationSpWorker {
+    /// Starts with the defaults: 1,024 places, 65,536 keys.
+    pub fn builder() -> Builder<Conflation> {
+        Builder::new("conflation")
+    }
+}
+
+impl<S: BuildHasher> Builder<Conflation, S> {
+    /// Starts the worker on a thread of its own. Cancelling `token` stops it hard.
+    ///
+    /// # Errors
+    /// [`StartError`] if the capacity is refused or the thread cannot be made.
+    pub fn start<K, V, H>(
+        self,
+        handler: H,
+        token: CancellationToken,
+    ) -> Result<(ConflationProducer<K, V, S>, ConflationSpWorker), StartError>
+    where
+        K: Hash + Eq + Clone + Send + Sync + 'static,
+        V: Send + 'static,
+        H: ConflationHandler<K, V>,
+    {
+        let name = self.name.clone();
+        let (producer, engine) = self.halves(handler)?;
+        Ok((producer, spawn(engine, name, token)?))
+    }
+
+    /// Makes the worker without a thread: its consumer runs in the caller's hand.
+    ///
+    /// # Errors
+    /// [`StartError`] if the capacity is refused.
+    pub fn stepped<K, V, H>(
+        self,
+        handler: H,
+    ) -> Result<(ConflationProducer<K, V, S>, Stepper<H>), StartError>
+    where
+        K: Hash + Eq + Clone + Send + Sync + 'static,
+        V: Send + 'static,
+        H: ConflationHandler<K, V>,
+    {
+        let (producer, engine) = self.halves(handler)?;
+        Ok((producer, Stepper::new(engine)))
+    }
+
+    #[expect(clippy::type_complexity, reason = "the two halves, named here alone")]
+    fn halves<K, V, H>(
+        self,
+        handler: H,
+    ) -> Result<
+        (ConflationProducer<K, V, S>, Engine<KeyedStage<K, LatestCell<V>, Newest<H>>>),
+        StartError,
+    >
+    where
+        H: ConflationHandler<K, V>,
+    {
+        let core = self.core()?;
+        let (half, stage) = keyed(&core, self.max_keys, self.hasher, Newest(handler))?;
+        Ok((ConflationProducer { half }, Engine::new(core, stage)))
+    }
+}
+
+/// The producing half of a [`ConflationSpWorker`]. It may move to another thread; two threads
+/// cannot use it at once:
+///
+/// ```compile_fail,E0277
+/// use tidegate::worker::ConflationProducer;
+/// fn shared<T: Sync>() {}
+/// shared::<ConflationProducer<u32, u64>>();
+/// ```
+///
+/// ```compile_fail,E0599
+/// use tidegate::worker::ConflationProducer;
+/// fn two(producer: ConflationProducer<u32, u64>) {
+///     let other = producer.clone();
+/// }
+/// ```
+///
+/// Dropping it completes the worker: what was accepted is still handled.
+pub struct ConflationProducer<K, V, S = foldhash::fast::RandomState> {
+    half: KeyedProducer<K, LatestCell<V>, S>,
+}
+
+impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
+    /// Gives the newest value of a key; answers the one that it supersedes, if one was pending.
+    ///
+    /// Waits only if the key is not pending and as many keys are as the worker has places. O(1).
+    ///
+    /// # Errors
+    /// [`DispatchError`], with the value inside: `Closed` and `TooManyKeys`.
+    #[inline]
+    pub fn dispatch<Q>(&mut self, key: &Q, value: V) -> Result<Option<V>, DispatchError<V>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        match self.half.resolve(key) {
+            Some(index) => self.put(index, value, Patient::Yes),
+            None => Err(DispatchError::TooManyKeys(value)),
+        }
+    }
+
+    /// Like [`dispatch`](Self::dispatch), and never waits.
+    ///
+    /// # Errors
+    /// [`DispatchError`], with the value inside: also `Full`.
+    #[inline]
+    pub fn try_dispatch<Q>(&mut self, key: &Q, value: V) -> Result<Option<V>, DispatchError<V>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        match self.half.resolve(key) {
+            Some(index) => self.put(index, value, Patient::No),
+            None => Err(DispatchError::TooManyKeys(value)),
+        }
+    }
+
+    /// A handle that dispatches to `key` without its hash.
+    ///
+    /// # Errors
+    /// [`TooManyKeys`] if the key is new and there is no room for it.
+    pub fn key<Q>(&mut self, key: &Q) -> Result<KeyHandle, TooManyKeys>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.half.key(key)
+    }
+
+    /// Forgets a key, so that its cell can serve another once the consumer has passed it. A value
+    /// of it that is pending is still delivered. The same key dispatched anew is a new key.
+    ///
+    /// # Errors
+    /// [`Retired`] if that has happened before.
+    pub fn retire(&mut self, handle: KeyHandle) -> Result<(), Retired> {
+        self.half.retire(handle)
+    }
+
+    /// The number of keys that are known and not retired.
+    #[must_use]
+    pub fn known_keys(&self) -> usize {
+        self.half.known_keys()
+    }
+}
+
+impl<K, V, S> ConflationProducer<K, V, S> {
+    /// [`dispatch`](Self::dispatch) by handle.
+    ///
+    /// # Errors
+    /// [`DispatchError`], with the value inside: `Closed` and `Retired`.
+    #[inline]
+    pub fn dispatch_at(
+        &mut self,
+        handle: KeyHandle,
+        value: V,
+    ) -> Result<Option<V>, DispatchError<V>> {
+        match self.half.index_of(handle) {
+            Some(index) => self.put(index, value, Patient::Yes),
+            None => Err(DispatchError::Retired(value)),
+        }
+    }
+
+    /// [`try_dispatch`](Self::try_dispatch) by handle.
+    ///
+    /// # Errors
+    /// [`DispatchError`], with the value inside: `Full`, `Closed` and `Retired`.
+    #[inline]
+    pub fn try_dispatch_at(
+        &mut self,
+        handle: KeyHandle,
+        value: V,
+    ) -> Result<Option<V>, DispatchError<V>> {
+        match self.half.index_of(handle) {
+            Some(index) => self.put(index, value, Patient::No),
+            None => Err(DispatchError::Retired(value)),
+        }
+    }
+
+    /// Completes the worker: what was accepted is handled, nothing more is taken. `false` if it was
+    /// stopping already.
+    pub fn complete(&mut self) -> bool {
+        self.half.core().complete()
+    }
+
+    /// Completes the worker with an error for its completion. `false` if it was stopping already.
+    pub fn fault(&mut self, error: impl Into<Box<dyn Error + Send + Sync>>) -> bool {
+        self.half.fault(error.into())
+    }
+
+    /// The worker's end.
+    #[must_use]
+    pub fn completion(&self) -> Completion {
+        self.half.completion()
+    }
+
+    /// The worker's telemetry.
+    #[must_use]
+    pub fn queue(&self) -> WorkerQueue {
+        self.half.queue()
+    }
+
+    #[inline]
+    fn put(
+        &mut self,
+        index: u32,
+        value: V,
+        patient: Patient,
+    ) -> Result<Option<V>, DispatchError<V>> {
+        if let Some(reason) = self.half.core().refuses() {
+            return Err(DispatchError::Closed(value, reason));
+        }
+        // With a place in hand nothing needs to be known of the cell: the swap tells. Without one,
+        // a pending key needs none, and if the swap finds it taken meanwhile, its place is free.
+        let mut value = value;
+        if !self.half.has_room() && !self.half.writer.is_dirty(index) {
+            value = self.half.make_room(value, patient)?;
+        }
+        self.half.count_dispatched();
+        match self.half.writer.publish(index, value) {
+            Some(superseded) => {
+                self.half.count_conflated();
+                Ok(Some(superseded))
+            }
+            None => self.half.push(index).map(|()| None),
+        }
+    }
+}
+
+impl<K, V, S> fmt::Debug for ConflationProducer<K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConflationProducer").field("queue", &self.queue()).finish_non_exhaustive()
+    }
+}
+
+/// A conflating handler as the keyed stage sees it.
+struct Newest<H>(H);
+
+impl<K, V, H: ConflationHandler<K, V>> KeyedHandler<K, V> for Newest<H> {
+    type User = H;
+    type Error = H::Error;
+
+    #[inline(always)]
+    fn handle(&mut self, key: &K, value: V) -> Result<(), H::Error> {
+        self.0.handle(key, value)
+    }
+
+    fn on_error(&mut self, error: WorkerError<H::Error>) {
+        self.0.on_error(error);
+    }
+
+    fn on_idle(&mut self) {
+        self.0.on_idle();
+    }
+
+    fn on_completed(&mut self, outcome: Outcome) {
+        self.0.on_completed(outcome);
+    }
+
+    fn user(&self) -> &H {
+        &self.0
+    }
+
+    fn user_mut(&mut self) -> &mut H {
+        &mut self.0
+    }
+
+    fn into_user(self) -> H {
+        self.0
+    }
+}

@@ -1,0 +1,366 @@
+//! What the two keyed workers share: resolving keys, pushing their indices, and the consumer's
+//! stage.
+
+use super::cell::{Cell, MAX_KEYS, ReaderEnd, WriterEnd, table};
+use super::completion::{Completion, Outcome};
+use super::control::WorkerQueue;
+use super::engine::Stage;
+use super::handler::{Panicked, WorkerError, catch};
+use super::lifecycle::{CloseReason, Core, NoRoom};
+use super::ring::{CapacityError, PopCursor};
+use super::slots::{RingConsumer, RingProducer, ring};
+use super::sync::Arc;
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Names a key of one producer without its hash. Cheap to copy, good until the key is retired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyHandle {
+    index: u32,
+    stamp: u32,
+}
+
+/// Why a value was not taken. The value is inside.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DispatchError<V> {
+    /// Taking it would have to wait: the key is not pending, and as many keys as the worker has
+    /// places are. Only `try_dispatch` says so, and a dispatch from the consumer's own thread (its
+    /// handler, or who steps it), which would wait for itself.
+    #[error("dispatching a value: as many keys are pending as the worker has places")]
+    Full(V),
+    /// The worker takes no more values.
+    #[error("dispatching a value: the worker is {1}")]
+    Closed(V, CloseReason),
+    /// The handle's key was retired, or is another producer's.
+    #[error("dispatching a value: the handle's key is retired")]
+    Retired(V),
+    /// The key is new, and `max_keys` are in use already.
+    #[error("dispatching a value: as many keys are known as the worker may hold")]
+    TooManyKeys(V),
+    /// `coalesce` panicked; the total is what it was before.
+    #[error("dispatching a value: folding it panicked: {1}")]
+    CoalescePanicked(V, Panicked),
+}
+
+impl<V> DispatchError<V> {
+    /// The value that was refused.
+    pub fn into_value(self) -> V {
+        match self {
+            Self::Full(value)
+            | Self::Closed(value, _)
+            | Self::Retired(value)
+            | Self::TooManyKeys(value)
+            | Self::CoalescePanicked(value, _) => value,
+        }
+    }
+}
+
+/// Shows the kind alone, so that any value will do.
+impl<V> fmt::Debug for DispatchError<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(_) => f.write_str("Full(..)"),
+            Self::Closed(_, reason) => write!(f, "Closed(.., {reason:?})"),
+            Self::Retired(_) => f.write_str("Retired(..)"),
+            Self::TooManyKeys(_) => f.write_str("TooManyKeys(..)"),
+            Self::CoalescePanicked(_, panicked) => write!(f, "CoalescePanicked(.., {panicked:?})"),
+        }
+    }
+}
+
+/// As many keys are in use as the worker may hold, retired ones included that its consumer has not
+/// passed yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("resolving a key: as many keys are known as the worker may hold")]
+pub struct TooManyKeys;
+
+/// The handle's key was retired before, or is another producer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the handle's key is retired")]
+pub struct Retired;
+
+/// Stamps are unique among all producers of the process, until they wrap after four thousand
+/// million keys.
+static NEXT_STAMP: AtomicU32 = AtomicU32::new(1);
+
+fn next_stamp() -> u32 {
+    loop {
+        let stamp = NEXT_STAMP.fetch_add(1, Relaxed);
+        if stamp != 0 {
+            return stamp;
+        }
+    }
+}
+
+/// The producing half of a keyed worker, whatever its cells do.
+pub(super) struct KeyedProducer<K, C: Cell, S> {
+    keys: HashMap<K, u32, S>,
+    pub(super) writer: WriterEnd<K, C>,
+    ring: RingProducer<u32>,
+    dispatched: u64,
+    conflated: u64,
+    /// One producer at a time: it may move to another thread, not be shared.
+    _not_sync: PhantomData<std::cell::Cell<()>>,
+}
+
+/// Whether a dispatch may wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patient {
+    Yes,
+    No,
+}
+
+impl<K, C: Cell, S> KeyedProducer<K, C, S> {
+    pub(super) fn core(&self) -> &Arc<Core> {
+        self.ring.core()
+    }
+
+    pub(super) fn fault(&self, error: Box<dyn Error + Send + Sync>) -> bool {
+        self.core().fault(error)
+    }
+
+    pub(super) fn completion(&self) -> Completion {
+        self.core().completion()
+    }
+
+    pub(super) fn queue(&self) -> WorkerQueue {
+        WorkerQueue::new(self.core().clone())
+    }
+
+    #[inline(always)]
+    pub(super) fn index_of(&self, handle: KeyHandle) -> Option<u32> {
+        self.writer.holds(handle.index, handle.stamp).then_some(handle.index)
+    }
+
+    /// Whether a new key may become pending now.
+    #[inline(always)]
+    pub(super) fn has_room(&mut self) -> bool {
+        self.ring.has_room()
+    }
+
+    /// Waits for a place, if the caller is patient.
+    #[cold]
+    pub(super) fn make_room(
+        &mut self,
+        value: C::Value,
+        patient: Patient,
+    ) -> Result<C::Value, DispatchError<C::Value>> {
+        // The consumer may have taken this very key since the ring was seen full; then its place is
+        // free.
+        if self.ring.has_room() {
+            return Ok(value);
+        }
+        if patient == Patient::No {
+            return Err(DispatchError::Full(value));
+        }
+        match self.ring.wait_for_room() {
+            Ok(()) => Ok(value),
+            Err(NoRoom::Closed(reason)) => Err(DispatchError::Closed(value, reason)),
+            Err(NoRoom::WouldDeadlock) => Err(DispatchError::Full(value)),
+        }
+    }
+
+    /// Counted before the value can be taken, so that no snapshot shows it leave before it came.
+    #[inline(always)]
+    pub(super) fn count_dispatched(&mut self) {
+        self.dispatched += 1;
+        self.core().count_dispatched(self.dispatched);
+    }
+
+    #[inline(always)]
+    pub(super) fn count_conflated(&mut self) {
+        self.conflated += 1;
+        self.core().count_conflated(self.conflated);
+    }
+
+    /// Publishes the index of a key that has become pending; room is certain.
+    #[inline(always)]
+    pub(super) fn push(&mut self, index: u32) -> Result<(), DispatchError<C::Value>> {
+        match self.ring.push(index) {
+            Ok(()) => Ok(()),
+            Err((_, reason)) => self.take_back(index, reason),
+        }
+    }
+
+    #[cold]
+    fn take_back(
+        &mut self,
+        index: u32,
+        reason: CloseReason,
+    ) -> Result<(), DispatchError<C::Value>> {
+        self.dispatched -= 1;
+        self.core().count_dispatched(self.dispatched);
+        // It is there: the consumer never looks at an index above the final tail.
+        match self.writer.retract(index) {
+            Some(value) => Err(DispatchError::Closed(value, reason)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<K: Hash + Eq + Clone, C: Cell, S: BuildHasher> KeyedProducer<K, C, S> {
+    /// The index of a key, a new one if need be.
+    #[inline]
+    pub(super) fn resolve<Q>(&mut self, key: &Q) -> Option<u32>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        match self.keys.get(key) {
+            Some(&index) => Some(index),
+            None => self.add(key.to_owned()),
+        }
+    }
+
+    pub(super) fn key<Q>(&mut self, key: &Q) -> Result<KeyHandle, TooManyKeys>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let index = self.resolve(key).ok_or(TooManyKeys)?;
+        Ok(KeyHandle { index, stamp: self.writer.stamp(index) })
+    }
+
+    #[cold]
+    fn add(&mut self, key: K) -> Option<u32> {
+        let index = self.writer.add(key.clone(), next_stamp(), self.ring.core())?;
+        self.keys.insert(key, index);
+        Some(index)
+    }
+
+    pub(super) fn retire(&mut self, handle: KeyHandle) -> Result<(), Retired> {
+        let index = self.index_of(handle).ok_or(Retired)?;
+        let position = self.ring.position();
+        let keys = &mut self.keys;
+        self.writer.retire(index, position, |key| {
+            keys.remove(key);
+        });
+        Ok(())
+    }
+
+    pub(super) fn known_keys(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+impl<K, C: Cell, S> Drop for KeyedProducer<K, C, S> {
+    fn drop(&mut self) {
+        self.core().complete();
+    }
+}
+
+/// A user's handler of either kind.
+pub(super) trait KeyedHandler<K, V> {
+    type User;
+    type Error;
+    fn handle(&mut self, key: &K, value: V) -> Result<(), Self::Error>;
+    fn on_error(&mut self, error: WorkerError<Self::Error>);
+    fn on_idle(&mut self);
+    fn on_completed(&mut self, outcome: Outcome);
+    fn user(&self) -> &Self::User;
+    fn user_mut(&mut self) -> &mut Self::User;
+    fn into_user(self) -> Self::User;
+}
+
+/// The consuming half of a keyed worker.
+pub(super) struct KeyedStage<K, C: Cell, H> {
+    ring: RingConsumer<u32>,
+    reader: ReaderEnd<K, C>,
+    handler: H,
+    handled: u64,
+}
+
+impl<K, C: Cell, H: KeyedHandler<K, C::Value>> KeyedStage<K, C, H> {
+    fn report(&mut self, error: WorkerError<H::Error>) {
+        self.ring.core().count_error();
+        // A panic in the report of an error has nobody left to be reported to.
+        let _ = catch(|| self.handler.on_error(error));
+    }
+}
+
+impl<K, C: Cell, H: KeyedHandler<K, C::Value>> Stage for KeyedStage<K, C, H> {
+    type Handler = H::User;
+
+    #[inline(always)]
+    fn sight(&mut self) -> (&Core, &mut PopCursor) {
+        self.ring.sight()
+    }
+
+    #[inline(always)]
+    fn handle(&mut self) {
+        // The place is free before the cell is clean: a producer that finds the cell clean, against
+        // what it saw, is sure of a place for it.
+        let Some(index) = self.ring.pop() else { return };
+        let value = self.reader.take(index);
+        self.ring.core().offer_room();
+        if let Some(value) = value {
+            let (reader, handler) = (&self.reader, &mut self.handler);
+            let done = catch(|| reader.with_key(index, |key| handler.handle(key, value)));
+            self.handled += 1;
+            self.ring.core().count_handled(self.handled);
+            match done {
+                Ok(Some(Err(error))) => self.report(WorkerError::Handler(error)),
+                Err(panicked) => self.report(WorkerError::Panicked(panicked)),
+                Ok(_) => {}
+            }
+        }
+        self.ring.core().pass(self.ring.position());
+    }
+
+    fn discard(&mut self) {
+        let Some(index) = self.ring.pop() else { return };
+        if let Some(value) = self.reader.take(index) {
+            let _ = catch(|| drop(value));
+            self.ring.core().count_discarded();
+        }
+        self.ring.core().pass(self.ring.position());
+    }
+
+    fn idle(&mut self) {
+        if let Err(panicked) = catch(|| self.handler.on_idle()) {
+            self.report(WorkerError::Panicked(panicked));
+        }
+    }
+
+    fn completed(&mut self, outcome: Outcome) {
+        self.handler.on_completed(outcome);
+    }
+
+    fn handler(&self) -> &H::User {
+        self.handler.user()
+    }
+
+    fn handler_mut(&mut self) -> &mut H::User {
+        self.handler.user_mut()
+    }
+
+    fn into_handler(self) -> H::User {
+        self.handler.into_user()
+    }
+}
+
+/// The two halves of a fresh keyed worker.
+pub(super) fn keyed<K, C: Cell, H, S>(
+    core: &Arc<Core>,
+    max_keys: u32,
+    hasher: S,
+    handler: H,
+) -> Result<(KeyedProducer<K, C, S>, KeyedStage<K, C, H>), CapacityError> {
+    let (push, pop) = ring(core)?;
+    let (writer, reader) = table(max_keys.min(MAX_KEYS));
+    let producer = KeyedProducer {
+        keys: HashMap::with_hasher(hasher),
+        writer,
+        ring: push,
+        dispatched: 0,
+        conflated: 0,
+        _not_sync: PhantomData,
+    };
+    Ok((producer, KeyedStage { ring: pop, reader, handler, handled: 0 }))
+}

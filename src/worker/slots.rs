@@ -1,0 +1,173 @@
+//! The storage of the bounded ring.
+//!
+//! Rules, upheld by the two owners of a ring's ends: a place is written only by the producer and
+//! only while it is free, read only by the consumer and only after its position was published; the
+//! two sides tell each other by the release stores and acquire loads of their positions. What is
+//! left in the ring when it goes away must have been taken out by one of them: the storage itself
+//! drops nothing, it does not know which places are full.
+#![expect(unsafe_code, reason = "places are shared between two threads, one at a time")]
+
+use super::lifecycle::{CloseReason, Core, NoRoom};
+use super::ring::{Capacity, CapacityError, PopCursor, PushCursor};
+use super::sync::{Arc, UnsafeCell};
+use super::wait::wait_out;
+use std::mem::MaybeUninit;
+
+/// The places of one ring.
+struct Slots<T> {
+    places: Box<[UnsafeCell<MaybeUninit<T>>]>,
+    capacity: Capacity,
+}
+
+// SAFETY: a place is touched by one thread at a time (the rules above), so sharing the storage
+// only ever sends items from one thread to another.
+unsafe impl<T: Send> Sync for Slots<T> {}
+
+impl<T> Slots<T> {
+    /// # Errors
+    /// [`CapacityError::OutOfMemory`].
+    fn new(capacity: Capacity) -> Result<Self, CapacityError> {
+        let mut places = Vec::new();
+        places
+            .try_reserve_exact(capacity.get())
+            .map_err(|_| CapacityError::OutOfMemory { places: capacity.get() })?;
+        places.extend((0..capacity.get()).map(|_| UnsafeCell::new(MaybeUninit::uninit())));
+        Ok(Self { places: places.into_boxed_slice(), capacity })
+    }
+
+    /// Puts an item into the place of `position`.
+    ///
+    /// # Safety
+    /// The caller is the only producer, and the place is free: the consumer's published position
+    /// is less than one capacity behind `position`.
+    #[inline(always)]
+    unsafe fn write(&self, position: usize, item: T) {
+        self.places[self.capacity.place(position)].with_mut(|place| {
+            // SAFETY: nobody else touches a free place (the caller's promise).
+            unsafe { (*place).write(item) };
+        });
+    }
+
+    /// Takes the item out of the place of `position`.
+    ///
+    /// # Safety
+    /// The caller is the only one that reads `position`, once, after it was written.
+    #[inline(always)]
+    unsafe fn read(&self, position: usize) -> T {
+        self.places[self.capacity.place(position)].with(|place| {
+            // SAFETY: the place is full and read once (the caller's promise).
+            unsafe { (*place).assume_init_read() }
+        })
+    }
+}
+
+/// The two ends of a fresh ring over `core`'s positions. Each exists once.
+///
+/// # Errors
+/// [`CapacityError::OutOfMemory`].
+pub(super) fn ring<T>(
+    core: &Arc<Core>,
+) -> Result<(RingProducer<T>, RingConsumer<T>), CapacityError> {
+    let slots = Arc::new(Slots::new(core.capacity())?);
+    let producer =
+        RingProducer { core: core.clone(), slots: slots.clone(), cursor: core.push_cursor() };
+    let consumer = RingConsumer { core: core.clone(), slots, cursor: core.pop_cursor() };
+    Ok((producer, consumer))
+}
+
+/// The producing end.
+pub(super) struct RingProducer<T> {
+    core: Arc<Core>,
+    slots: Arc<Slots<T>>,
+    cursor: PushCursor,
+}
+
+impl<T> RingProducer<T> {
+    pub(super) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Whether a place is free; once true it stays so until the next push.
+    #[inline(always)]
+    pub(super) fn has_room(&mut self) -> bool {
+        self.cursor.has_room() || self.refresh()
+    }
+
+    #[cold]
+    fn refresh(&mut self) -> bool {
+        self.cursor.refresh(self.core.head())
+    }
+
+    /// Blocks until a place is free.
+    ///
+    /// # Errors
+    /// The worker stops, or the caller is its consumer.
+    #[cold]
+    pub(super) fn wait_for_room(&mut self) -> Result<(), NoRoom> {
+        self.core.wait_for_room(&mut self.cursor)
+    }
+
+    /// Where the next item goes.
+    pub(super) fn position(&self) -> usize {
+        self.cursor.position()
+    }
+
+    /// Publishes an item. The caller knows that there is room.
+    ///
+    /// # Errors
+    /// The worker closed before; the item comes back.
+    #[inline(always)]
+    pub(super) fn push(&mut self, item: T) -> Result<(), (T, CloseReason)> {
+        let mut turn = 0;
+        while !self.has_room() {
+            debug_assert!(false, "a push needs a place that is known to be free");
+            wait_out(&mut turn);
+        }
+        let position = self.cursor.position();
+        // SAFETY: this is the only producing end, and the cursor has room: the consumer's
+        // published position is less than one capacity behind.
+        unsafe { self.slots.write(position, item) };
+        self.core.publish(&mut self.cursor).map_err(|reason| {
+            // SAFETY: the place was written just above, and its position is not below the final
+            // tail, so the consumer never reads it.
+            (unsafe { self.slots.read(position) }, reason)
+        })
+    }
+}
+
+/// The consuming end.
+pub(super) struct RingConsumer<T> {
+    core: Arc<Core>,
+    slots: Arc<Slots<T>>,
+    cursor: PopCursor,
+}
+
+impl<T> RingConsumer<T> {
+    pub(super) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// The cursor, to look and to wait with.
+    pub(super) fn sight(&mut self) -> (&Core, &mut PopCursor) {
+        (&self.core, &mut self.cursor)
+    }
+
+    /// Where the next item comes from; what was taken below it and is done with can be passed.
+    #[inline(always)]
+    pub(super) fn position(&self) -> usize {
+        self.cursor.position()
+    }
+
+    /// Takes the next item out and frees its place. `None` if none is in sight.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<T> {
+        if !self.cursor.has_item() {
+            return None;
+        }
+        // SAFETY: this is the only consuming end; the position lies below a tail that was read
+        // with acquire, so the place was written, and the cursor moves past it right away.
+        let item = unsafe { self.slots.read(self.cursor.position()) };
+        self.core.free(&mut self.cursor);
+        Some(item)
+    }
+}
