@@ -16,6 +16,7 @@
 //! ops < app < cli`
 
 pub mod clock;
+pub mod feed;
 pub mod limiter;
 pub mod market;
 pub mod worker;
