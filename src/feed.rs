@@ -48,6 +48,9 @@ pub use recorder::{RecordError, Recorder, RecorderOptions, RecorderSummary};
 pub use recording::Recording;
 pub use replay::{Replay, ReplayOptions, Speed, SpeedError, SpeedFactor, Step};
 pub use report::{BadCount, BadLine, Damage, DamageKind, OpenError, OpenProblem, Tally};
+pub use simulate::{
+    AccountTotal, SimulateError, SimulateOptions, SimulateSummary, Simulator, simulate,
+};
 pub use unpack::Compression;
 pub use wait::wait_until;
 pub use window::MAX_LINE_BYTES;
