@@ -17,6 +17,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod feed;
 pub mod limiter;
 pub mod market;
 pub mod worker;

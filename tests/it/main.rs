@@ -6,3 +6,4 @@ mod counting;
 mod limiter;
 mod worker_conformance;
 mod worker_support;
+mod feed;

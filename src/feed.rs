@@ -1,0 +1,56 @@
+//! Bytes with a receive time, from a recording or a line of text: the way in.
+//!
+//! A feed knows no venue. It yields messages as they came, each with the time it was received, so
+//! that a recording can be run again through a codec that was fixed since.
+//!
+//! | part | does |
+//! |---|---|
+//! | [`Reader`] | walks over one recording; packing and format told by content |
+//! | [`Recorder`] | writes our own format, so that a kill loses little |
+//! | [`Recording`] | a recording to play: from its file, or unpacked in memory |
+//! | [`Replay`] | several recordings merged by receive time, on an anchored schedule |
+//! | [`LineFeed`] | live messages, one a line, from a TCP address or standard input |
+//! | [`Simulator`] | made-up Binance messages from a seed |
+//! | [`inspect`] | counts, span and damage of a recording |
+//!
+//! Nothing here reads a clock but [`LineFeed`], which stamps what it receives; a [`Replay`] is told
+//! the time and says until when to wait, and [`wait_until`] does the waiting.
+//!
+//! # Trade-offs
+//!
+//! * Records are lent, valid until the next call: nothing is allocated per record, and a consumer
+//!   that wants to keep one copies it.
+//! * A line has at most 16 MiB ([`MAX_LINE_BYTES`]), which is also the most memory one recording
+//!   takes when it is streamed, beside half a MiB of buffers.
+//! * A zstd checksum is verified when its frame ends, after the frame's lines were yielded. Holding
+//!   them back would lose the whole lines of a torn frame.
+//! * Nothing is played behind damage. A gap in the middle of a recording would be a silent one.
+
+mod format;
+mod inspect;
+mod lines;
+mod reader;
+mod recorder;
+mod recording;
+mod replay;
+mod report;
+mod seeded;
+mod simulate;
+mod unpack;
+mod wait;
+mod window;
+
+pub use format::{Format, Mark, Record, RecordKind, VERSION};
+pub use inspect::{Inspection, inspect};
+pub use lines::{LineFeed, LineFeedOptions, LineSource, LineSourceError, LineStep};
+pub use reader::Reader;
+pub use recorder::{RecordError, Recorder, RecorderOptions, RecorderSummary};
+pub use recording::Recording;
+pub use replay::{Replay, ReplayOptions, Speed, SpeedError, SpeedFactor, Step};
+pub use report::{BadCount, BadLine, Damage, DamageKind, OpenError, OpenProblem, Tally};
+pub use simulate::{
+    AccountTotal, SimulateError, SimulateOptions, SimulateSummary, Simulator, simulate,
+};
+pub use unpack::Compression;
+pub use wait::wait_until;
+pub use window::MAX_LINE_BYTES;

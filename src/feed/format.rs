@@ -1,0 +1,498 @@
+//! The formats of a recording, line by line: one file that both writer and reader go by.
+//!
+//! # Our own
+//!
+//! JSON lines, as a rule packed in zstd frames. The first line is the header, each further line a
+//! record: when it was received, in nanoseconds since the Unix epoch, and the message.
+//!
+//! ```text
+//! {"tidegate":"recording","version":1}
+//! {"at":1723161254087891268,"json":{"stream":"btcusdt@bookTicker","data":{…}}}
+//! {"at":1723161254087901268,"text":"pong"}
+//! {"at":1723161254087911268,"hex":"00ff"}
+//! {"at":1723161254087921268,"mark":"disconnected"}
+//! ```
+//!
+//! | member | the message is |
+//! |---|---|
+//! | `json` | what stands there, byte for byte; always the last member of its line |
+//! | `text` | the string's content: a message that is not JSON, or not on one line |
+//! | `hex` | the bytes spelled out: a message that is not UTF-8 |
+//! | `mark` | none; something happened on the connection: `connected`, `disconnected` |
+//!
+//! So a message comes back exactly as it was received, and any JSON tool reads the file. A header
+//! may stand again further down, as it does when files are joined. Members and marks that a reader
+//! does not know are passed over; a higher version is refused by name.
+//!
+//! *Why not one escaped string per message:* every quote of a venue's JSON would be escaped, which
+//! costs a copy and a walk per message when read, and makes the file unreadable for people.
+//!
+//! # Others
+//!
+//! * `<time> <raw text>`: the time is digits (a fraction may follow) since the Unix epoch, its unit
+//!   told by the number of digits before the point: up to 11 s, 12 to 14 ms, 15 to 17 µs, from 18
+//!   on ns. These are the ranges in which times from 1973 to 2262 lie, so no two units meet.
+//! * Plain JSON lines: messages without a time.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Write as _;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::report::BadLine;
+
+/// The newest version of our own format that is read, and the one that is written.
+pub const VERSION: u64 = 1;
+
+/// One record of a feed, lent by whoever reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// When it was received, in nanoseconds since the Unix epoch, as it stands in the recording,
+    /// however odd. `None` where the recording does not tell.
+    pub receive_time: Option<i64>,
+    /// What it is.
+    pub kind: RecordKind,
+    /// The message's bytes, as they came from the venue; empty for a mark.
+    pub text: &'a [u8],
+}
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecordKind {
+    /// A message.
+    Message,
+    /// Something that happened on the connection.
+    Mark(Mark),
+}
+
+/// Something that happened on the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mark {
+    /// The connection to the venue stands.
+    Connected,
+    /// The connection to the venue broke.
+    Disconnected,
+}
+
+impl Mark {
+    /// The word that is written down.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connected => "connected",
+            Self::Disconnected => "disconnected",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        [Self::Connected, Self::Disconnected].into_iter().find(|mark| mark.name() == name)
+    }
+}
+
+/// The format of a recording's lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Our own.
+    Recording,
+    /// `<time> <raw text>`.
+    Stamped,
+    /// Plain JSON, without a time.
+    Plain,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Recording => "tidegate recording",
+            Self::Stamped => "time and raw text",
+            Self::Plain => "plain JSON lines",
+        })
+    }
+}
+
+impl Format {
+    /// Tells the format by a file's first line, if that line belongs to any.
+    pub(super) fn sniff(line: &[u8]) -> Option<Self> {
+        let spelled_out = |line: &[u8]| {
+            line.len() < 1024 && serde_json::from_slice::<Spelled>(line).is_ok_and(|s| s.ours())
+        };
+        match line.first()? {
+            b'{' if own_record(line).is_some() || spelled_out(line) => Some(Self::Recording),
+            b'{' | b'[' => Some(Self::Plain),
+            b'0'..=b'9' if stamped(line).is_ok() => Some(Self::Stamped),
+            _ => None,
+        }
+    }
+}
+
+/// What one line holds. Ranges are of the line's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// A message that stands in the line as it is.
+    Here(Option<i64>, Range<usize>),
+    /// A message that had to be decoded; it is in the scratch buffer.
+    Decoded(Option<i64>),
+    Mark(Option<i64>, Mark),
+    Header(u64),
+    /// A record of a kind that this version does not know.
+    Unknown,
+}
+
+/// Appends the header line.
+pub(super) fn write_header(out: &mut Vec<u8>) {
+    put(out, format_args!("{{\"tidegate\":\"recording\",\"version\":{VERSION}}}\n"));
+}
+
+/// Appends a message's line.
+pub(super) fn write_message(out: &mut Vec<u8>, receive_time: i64, text: &[u8]) {
+    put(out, format_args!("{{\"at\":{receive_time},"));
+    match std::str::from_utf8(text) {
+        Ok(_) if is_one_line_of_json(text) => {
+            out.extend_from_slice(b"\"json\":");
+            out.extend_from_slice(text);
+        }
+        Ok(string) => {
+            out.extend_from_slice(b"\"text\":");
+            // Writing a string into memory cannot fail.
+            let _ = serde_json::to_writer(&mut *out, string);
+        }
+        Err(_) => {
+            out.extend_from_slice(b"\"hex\":\"");
+            for byte in text {
+                put(out, format_args!("{byte:02x}"));
+            }
+            out.push(b'"');
+        }
+    }
+    out.extend_from_slice(b"}\n");
+}
+
+/// Appends a mark's line.
+pub(super) fn write_mark(out: &mut Vec<u8>, receive_time: i64, mark: Mark) {
+    put(out, format_args!("{{\"at\":{receive_time},\"mark\":\"{}\"}}\n", mark.name()));
+}
+
+/// Reads a line of our own format. What does not stand in the line as it is goes into `scratch`.
+#[inline]
+pub(super) fn read_own(line: &[u8], scratch: &mut Vec<u8>) -> Result<Content, BadLine> {
+    if let Some((time, text)) = own_record(line) {
+        return Ok(Content::Here(Some(time), text));
+    }
+    read_spelled(line, scratch).ok_or(BadLine::NotARecord)
+}
+
+/// Reads a `<time> <raw text>` line.
+#[inline]
+pub(super) fn read_stamped(line: &[u8]) -> Result<Content, BadLine> {
+    let (time, text) = stamped(line)?;
+    Ok(Content::Here(time, text..line.len()))
+}
+
+/// Whether the bytes are one whole JSON object or array, so that a line that holds them lost
+/// nothing even if its end is missing: no proper beginning of an object is an object.
+pub(super) fn is_whole_json(text: &[u8]) -> bool {
+    matches!(text.first(), Some(b'{' | b'[')) && serde_json::from_slice::<IgnoredAny>(text).is_ok()
+}
+
+fn put(out: &mut Vec<u8>, what: fmt::Arguments<'_>) {
+    // Writing into memory cannot fail.
+    let _ = out.write_fmt(what);
+}
+
+fn is_one_line_of_json(text: &[u8]) -> bool {
+    is_whole_json(text)
+        && matches!(text.last(), Some(b'}' | b']'))
+        && memchr::memchr2(b'\n', b'\r', text).is_none()
+}
+
+/// The fast path of our own format: `{"at":<ns>,"json":<message>}` exactly as we write it.
+#[inline]
+fn own_record(line: &[u8]) -> Option<(i64, Range<usize>)> {
+    const BEFORE: &[u8] = b"{\"at\":";
+    const BETWEEN: &[u8] = b",\"json\":";
+    let rest = line.strip_prefix(BEFORE)?;
+    let negative = rest.first() == Some(&b'-');
+    let number = &rest[usize::from(negative)..];
+    let (magnitude, digits) = leading_digits(number);
+    if digits == 0 || !number[digits..].starts_with(BETWEEN) {
+        return None;
+    }
+    let time = i64::try_from(magnitude?).ok()?;
+    let start = BEFORE.len() + usize::from(negative) + digits + BETWEEN.len();
+    let end = line.len().checked_sub(1).filter(|&end| line[end] == b'}' && end > start)?;
+    Some((if negative { -time } else { time }, start..end))
+}
+
+/// A line of our own format, whatever its spacing and the order of its members.
+#[derive(Deserialize)]
+struct Spelled<'a> {
+    #[serde(borrow)]
+    tidegate: Option<Cow<'a, str>>,
+    version: Option<u64>,
+    at: Option<i64>,
+    #[serde(borrow)]
+    json: Option<&'a RawValue>,
+    text: Option<String>,
+    hex: Option<String>,
+    mark: Option<String>,
+}
+
+impl Spelled<'_> {
+    /// Whether such a first line says that the file is a recording of ours: the header, or a
+    /// record (of a file that lost its header).
+    fn ours(&self) -> bool {
+        let said = self.tidegate.as_deref() == Some("recording");
+        let record = self.json.is_some() || self.text.is_some() || self.hex.is_some();
+        said || (self.at.is_some() && (record || self.mark.is_some()))
+    }
+}
+
+#[cold]
+fn read_spelled(line: &[u8], scratch: &mut Vec<u8>) -> Option<Content> {
+    let line: Spelled = serde_json::from_slice(line).ok()?;
+    if line.tidegate.as_deref() == Some("recording") {
+        return Some(Content::Header(line.version?));
+    }
+    let time = Some(line.at?);
+    if let Some(mark) = line.mark {
+        return Some(Mark::named(&mark).map_or(Content::Unknown, |mark| Content::Mark(time, mark)));
+    }
+    scratch.clear();
+    if let Some(json) = line.json {
+        scratch.extend_from_slice(json.get().as_bytes());
+    } else if let Some(text) = line.text {
+        scratch.extend_from_slice(text.as_bytes());
+    } else if let Some(hex) = line.hex {
+        from_hex(&hex, scratch)?;
+    } else {
+        return Some(Content::Unknown);
+    }
+    Some(Content::Decoded(time))
+}
+
+fn from_hex(hex: &str, out: &mut Vec<u8>) -> Option<()> {
+    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    for [high, low] in pairs {
+        out.push(digit(*high)? << 4 | digit(*low)?);
+    }
+    Some(())
+}
+
+/// The time of a stamped line (`None`: too large for a time) and where its text starts.
+#[inline]
+fn stamped(line: &[u8]) -> Result<(Option<i64>, usize), BadLine> {
+    let (number, digits) = leading_digits(line);
+    if digits == 0 {
+        return Err(BadLine::NoTime);
+    }
+    let unit: u64 = match digits {
+        ..=11 => 1_000_000_000,
+        12..=14 => 1_000_000,
+        15..=17 => 1_000,
+        _ => 1,
+    };
+    let mut nanos = number.and_then(|number| number.checked_mul(unit));
+    let mut at = digits;
+    if line.get(at) == Some(&b'.') {
+        let (fraction, length) = fraction(&line[at + 1..], unit);
+        nanos = nanos.and_then(|nanos| nanos.checked_add(fraction));
+        at += 1 + length;
+    }
+    match line.get(at) {
+        Some(b' ' | b'\t') => {}
+        Some(_) => return Err(BadLine::NoTime),
+        None => return Err(BadLine::NoText),
+    }
+    let blanks = line[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    if at + blanks == line.len() {
+        return Err(BadLine::NoText);
+    }
+    Ok((nanos.and_then(|nanos| i64::try_from(nanos).ok()), at + blanks))
+}
+
+/// The number that `bytes` start with (`None`: above 64 bits) and how many digits it has.
+#[inline]
+fn leading_digits(bytes: &[u8]) -> (Option<u64>, usize) {
+    let mut number = Some(0_u64);
+    let mut digits = 0;
+    for byte in bytes {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        digits += 1;
+        // Nineteen digits cannot overflow.
+        number = if digits <= 19 {
+            number.map(|number| number * 10 + u64::from(digit))
+        } else {
+            number.and_then(|n| n.checked_mul(10)).and_then(|n| n.checked_add(u64::from(digit)))
+        };
+    }
+    (number, digits)
+}
+
+/// A decimal fraction of `unit` (a power of ten), rounded down, and how many digits it has.
+fn fraction(bytes: &[u8], mut unit: u64) -> (u64, usize) {
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold((0, 0), |(sum, length), digit| {
+        unit /= 10;
+        (sum + u64::from(digit - b'0') * unit, length + 1)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there_and_back(text: &[u8]) -> (String, Vec<u8>) {
+        let mut line = Vec::new();
+        write_message(&mut line, 1_723_161_254_087_891_268, text);
+        assert_eq!(line.pop(), Some(b'\n'));
+        assert!(!line.contains(&b'\n'), "one line");
+        assert!(is_whole_json(&line), "any JSON tool reads it");
+        let mut scratch = Vec::new();
+        let text = match read_own(&line, &mut scratch) {
+            Ok(Content::Here(Some(1_723_161_254_087_891_268), range)) => line[range].to_vec(),
+            Ok(Content::Decoded(Some(1_723_161_254_087_891_268))) => scratch,
+            other => panic!("{other:?}"),
+        };
+        (String::from_utf8(line).unwrap(), text)
+    }
+
+    #[test]
+    fn every_message_comes_back_byte_for_byte() {
+        for text in [
+            &b"{\"a\":1.50,  \"b\":[\"\\u00e9\",null]}"[..],
+            b"[1]",
+            b"{}",
+            b" {}",
+            b"{} ",
+            b"{\n}",
+            b"{\"a\":1\r}",
+            b"pong",
+            b"\"pong\"",
+            b"",
+            b"{\"torn\":",
+            b"{\"a\":1}}",
+            b"quotes \" and \\ and \x00 and \x7f and \xe6\xbd\xae\xe6\xb1\x90",
+            b"\xff\x00\xfe",
+            b"{\"latin\":\"\xe9\"}",
+        ] {
+            assert_eq!(there_and_back(text).1, text, "{}", String::from_utf8_lossy(text));
+        }
+    }
+
+    #[test]
+    fn a_json_message_is_written_as_it_is() {
+        assert_eq!(
+            there_and_back(b"{\"u\":1,\"b\":\"0.10\"}").0,
+            "{\"at\":1723161254087891268,\"json\":{\"u\":1,\"b\":\"0.10\"}}"
+        );
+        assert_eq!(there_and_back(b"pong").0, "{\"at\":1723161254087891268,\"text\":\"pong\"}");
+    }
+
+    #[test]
+    fn a_record_written_by_hand_is_read_too() {
+        let mut scratch = Vec::new();
+        let line = b"{ \"json\" : {\"a\": 1}, \"at\" : -5 }";
+        assert_eq!(read_own(line, &mut scratch), Ok(Content::Decoded(Some(-5))));
+        assert_eq!(scratch, b"{\"a\": 1}");
+        assert_eq!(Format::sniff(line), Some(Format::Recording));
+        assert_eq!(
+            read_own(b"{\"at\":7,\"mark\":\"disconnected\"}", &mut scratch),
+            Ok(Content::Mark(Some(7), Mark::Disconnected))
+        );
+    }
+
+    #[test]
+    fn what_a_later_version_may_add_is_passed_over() {
+        let mut scratch = Vec::new();
+        for line in ["{\"at\":7,\"mark\":\"moved\"}", "{\"at\":7,\"frame\":3}"] {
+            assert_eq!(read_own(line.as_bytes(), &mut scratch), Ok(Content::Unknown), "{line}");
+        }
+        let header = b"{\"tidegate\":\"recording\",\"version\":9,\"by\":\"x\"}";
+        assert_eq!(read_own(header, &mut scratch), Ok(Content::Header(9)));
+    }
+
+    #[test]
+    fn no_beginning_of_a_record_is_a_record() {
+        let mut line = Vec::new();
+        write_message(&mut line, 17, b"{\"a\":{\"b\":{}}}");
+        let whole = line.len() - 1;
+        for cut in 0..whole {
+            assert!(!is_whole_json(&line[..cut]), "cut at {cut}");
+        }
+        assert!(is_whole_json(&line[..whole]));
+    }
+
+    #[test]
+    fn the_unit_of_a_time_is_told_by_its_digits() {
+        let same = 1_723_161_254_000_000_000;
+        for (line, nanos) in [
+            ("1723161254 x", same),
+            ("1723161254000 x", same),
+            ("1723161254000000 x", same),
+            ("1723161254000000000\tx", same),
+            ("1723161254.5 x", same + 500_000_000),
+            ("1723161254.123456789999 x", same + 123_456_789),
+            ("1723161254000.25   x", same + 250_000),
+            ("0 x", 0),
+            ("9223372036854775807 x", i64::MAX),
+        ] {
+            let (time, text) = stamped(line.as_bytes()).unwrap();
+            assert_eq!((time, &line[text..]), (Some(nanos), "x"), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_time_beyond_all_times_is_no_time_and_its_text_is_kept() {
+        for time in [
+            "18446744073709551615",
+            "9223372036854775808",
+            "99999999999",
+            "999999999999999999999999999",
+        ] {
+            let line = format!("{time} text");
+            assert_eq!(stamped(line.as_bytes()), Ok((None, time.len() + 1)), "{time}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_a_time_or_a_text_says_which() {
+        for (line, reason) in [
+            ("{\"a\":1}", BadLine::NoTime),
+            ("17a {}", BadLine::NoTime),
+            ("-17 {}", BadLine::NoTime),
+            ("17: {}", BadLine::NoTime),
+            ("1723161254", BadLine::NoText),
+            ("1723161254 ", BadLine::NoText),
+            ("1723161254.5", BadLine::NoText),
+        ] {
+            assert_eq!(stamped(line.as_bytes()), Err(reason), "{line}");
+        }
+    }
+
+    #[test]
+    fn formats_are_told_by_a_line() {
+        for (line, format) in [
+            ("{\"tidegate\":\"recording\",\"version\":1}", Some(Format::Recording)),
+            ("{\"at\":1,\"json\":{}}", Some(Format::Recording)),
+            ("{\"at\":\"x\",\"json\":{}}", Some(Format::Plain)),
+            ("{\"stream\":\"x\"}", Some(Format::Plain)),
+            ("[1]", Some(Format::Plain)),
+            ("1723161254 {}", Some(Format::Stamped)),
+            ("1723161254", None),
+            ("# a remark", None),
+        ] {
+            assert_eq!(Format::sniff(line.as_bytes()), format, "{line}");
+        }
+    }
+}
