@@ -18,4 +18,5 @@
 pub mod clock;
 pub mod limiter;
 pub mod market;
+pub mod venue;
 pub mod worker;
