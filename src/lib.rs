@@ -20,4 +20,5 @@ pub mod config;
 pub mod feed;
 pub mod limiter;
 pub mod market;
+pub mod venue;
 pub mod worker;

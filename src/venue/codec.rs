@@ -1,0 +1,98 @@
+//! The codec trait, its events, and the list of venues.
+
+use std::sync::Arc;
+
+use super::binance;
+use super::class::{Class, Oddities};
+use crate::market::{Accounts, FeedId, Fill, InstrumentId, Instruments, Quote};
+
+/// Longest accepted message, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a message means to the market.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Event {
+    /// The newest quote of an instrument, complete, one tick on.
+    Quote {
+        /// Of what.
+        instrument: InstrumentId,
+        /// Everything known of it.
+        quote: Quote,
+    },
+    /// An account's execution, told once.
+    Fill(Fill),
+}
+
+/// What became of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// What it was.
+    pub class: Class,
+    /// What was odd about it; empty for a refused message, whose class says it all.
+    pub oddities: Oddities,
+}
+
+/// Turns one feed's messages into events.
+///
+/// A codec does no I/O, reads no clock, logs nothing, and in steady state (all symbols and accounts
+/// seen, no problem) allocates nothing. It never panics, whatever the bytes.
+pub trait Codec: Send {
+    /// Reads one message and appends its events, at most a few, to `events`.
+    ///
+    /// `receive_time` is in nanoseconds since the Unix epoch and passed on as it is. A refused
+    /// message appends nothing and changes nothing. Costs a pass over the message.
+    fn decode(&mut self, message: &[u8], receive_time: i64, events: &mut Vec<Event>) -> Decoded;
+
+    /// A new session of the venue begins, as when a recording is played again from its start: ids
+    /// may start lower, so what was held to tell late and repeated messages is forgotten. Quotes
+    /// are kept, and ticks rise on. A reconnect to the same venue is *not* a new session.
+    fn new_session(&mut self);
+
+    /// What the latest refused, unknown or error message said, for a log; at most a few hundred
+    /// bytes. `None` before the first.
+    fn last_problem(&self) -> Option<&str>;
+}
+
+/// What a codec needs to know beside the messages.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Where instruments get their ids.
+    pub instruments: Arc<Instruments>,
+    /// Where accounts get their ids.
+    pub accounts: Arc<Accounts>,
+    /// The feed, which owns the instruments that it is first to give.
+    pub feed: FeedId,
+    /// Whose fills the feed carries, if the messages do not say.
+    pub account: Option<String>,
+}
+
+/// A venue whose messages can be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Venue {
+    /// The name, as configurations and instruments spell it.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    make: fn(&'static str, Context) -> Box<dyn Codec>,
+}
+
+impl Venue {
+    /// A codec for one feed of this venue.
+    #[must_use]
+    pub fn codec(&self, context: Context) -> Box<dyn Codec> {
+        (self.make)(self.name, context)
+    }
+}
+
+/// Every venue.
+pub const VENUES: &[Venue] = &[
+    Venue { name: "binance", about: "Binance spot", make: binance::spot },
+    Venue { name: "binance-usdm", about: "Binance USDⓈ-M futures", make: binance::futures },
+    Venue { name: "binance-cm", about: "Binance COIN-M futures", make: binance::futures },
+];
+
+/// A codec for a feed of the venue called `venue`; `None` if there is no such venue.
+#[must_use]
+pub fn codec(venue: &str, context: Context) -> Option<Box<dyn Codec>> {
+    VENUES.iter().find(|known| known.name == venue).map(|known| known.codec(context))
+}

@@ -1,0 +1,523 @@
+//! A borrowed scanner over JSON text.
+//!
+//! It gives *spans* (where a value stands and of what kind it is) and builds nothing: a codec looks
+//! at a handful of a message's members, and each of those must be read in its own way (a price
+//! never as a float). Everything is checked against the grammar on the way, what is skipped too.
+//!
+//! A general reader into a borrowed struct was tried first: it needs a type for each event before
+//! the event's name is known, keys come in any order, and it costs about twice as much per message
+//! (the `ingest` bench shows both). Its verdict is the oracle of this one's tests.
+//!
+//! 1. A span lies within the message, and its kind is that of the grammar at its start.
+//! 2. The scanner only moves forward; a pass costs time in proportion to the text.
+//! 3. Text is not checked for UTF-8 here; who needs a `str` checks it.
+
+/// Where a value stands in the message. Of text, the span is what stands between the quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    pub(super) kind: Kind,
+}
+
+impl Span {
+    /// A span of nothing, to fill arrays with.
+    pub(super) const NONE: Self = Self { start: 0, end: 0, kind: Kind::Null };
+
+    /// The bytes of the span.
+    #[inline]
+    pub(super) fn of(self, message: &[u8]) -> &[u8] {
+        message.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// What kind of value a span holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Bool,
+    Number,
+    /// Text without escapes: its bytes are its meaning.
+    Text,
+    /// Text with escapes: see [`unescape`].
+    Escaped,
+    Array,
+    Object,
+}
+
+/// Why the text is not JSON that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The grammar is broken at this byte.
+    Malformed(usize),
+    /// Longer or nested deeper than is read.
+    TooLarge,
+}
+
+/// Most levels of arrays and objects within a value.
+pub(super) const MAX_DEPTH: u32 = 128;
+
+/// A position in a message.
+pub(super) struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Scanner<'a> {
+    /// At the start of a message, whose length must fit 32 bits.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// At `position` of a message.
+    pub(super) fn from(bytes: &'a [u8], position: u32) -> Self {
+        Self { bytes, at: position as usize }
+    }
+
+    /// The next byte after white space; 0, which no JSON holds outside text, at the end.
+    #[inline]
+    pub(super) fn next_byte(&mut self) -> u8 {
+        loop {
+            match self.peek() {
+                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                byte => return byte,
+            }
+        }
+    }
+
+    /// Steps into an object, to be read by [`key`](Self::key) and [`value`](Self::value).
+    #[inline]
+    pub(super) fn enter(&mut self) -> Result<(), Fault> {
+        self.expect(b'{')
+    }
+
+    /// The next key of the object stepped into, its colon passed; `None` once it is closed.
+    /// `first` must be true for the first key and false after.
+    #[inline]
+    pub(super) fn key(&mut self, first: bool) -> Result<Option<Span>, Fault> {
+        match self.next_byte() {
+            b'}' => {
+                self.at += 1;
+                return Ok(None);
+            }
+            b',' if !first => {
+                self.at += 1;
+                self.next_byte();
+            }
+            _ if first => {}
+            _ => return Err(self.fault()),
+        }
+        let key = self.text()?;
+        self.expect(b':')?;
+        Ok(Some(key))
+    }
+
+    /// Passes the next value, whatever it is.
+    #[inline]
+    pub(super) fn value(&mut self) -> Result<Span, Fault> {
+        match self.next_byte() {
+            b'"' => self.text(),
+            b'-' | b'0'..=b'9' => self.number(),
+            b'{' => self.container(Kind::Object),
+            b'[' => self.container(Kind::Array),
+            b'n' => self.word(b"null", Kind::Null),
+            b't' => self.word(b"true", Kind::Bool),
+            b'f' => self.word(b"false", Kind::Bool),
+            _ => Err(self.fault()),
+        }
+    }
+
+    /// Makes sure that nothing but white space follows.
+    #[inline]
+    pub(super) fn finish(&mut self) -> Result<(), Fault> {
+        self.next_byte();
+        if self.at == self.bytes.len() { Ok(()) } else { Err(self.fault()) }
+    }
+
+    #[inline]
+    fn peek(&self) -> u8 {
+        self.bytes.get(self.at).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn expect(&mut self, byte: u8) -> Result<(), Fault> {
+        if self.next_byte() == byte {
+            self.at += 1;
+            Ok(())
+        } else {
+            Err(self.fault())
+        }
+    }
+
+    #[cold]
+    fn fault(&self) -> Fault {
+        Fault::Malformed(self.at)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "a message's length fits 32 bits")]
+    fn span(start: usize, end: usize, kind: Kind) -> Span {
+        Span { start: start as u32, end: end as u32, kind }
+    }
+
+    #[inline]
+    fn text(&mut self) -> Result<Span, Fault> {
+        if self.peek() != b'"' {
+            return Err(self.fault());
+        }
+        let start = self.at + 1;
+        let end = plain_end(self.bytes, start);
+        if self.bytes.get(end) == Some(&b'"') {
+            self.at = end + 1;
+            return Ok(Self::span(start, end, Kind::Text));
+        }
+        self.escaped_text(start, end)
+    }
+
+    /// The rest of a text from its first escape (or fault) on.
+    #[cold]
+    fn escaped_text(&mut self, start: usize, from: usize) -> Result<Span, Fault> {
+        self.at = from;
+        loop {
+            self.at = plain_end(self.bytes, self.at);
+            match self.peek() {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(Self::span(start, self.at - 1, Kind::Escaped));
+                }
+                b'\\' => {
+                    self.at += 1;
+                    match self.peek() {
+                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+                        b'u' if hex4(self.bytes, self.at + 1).is_some() => self.at += 5,
+                        _ => return Err(self.fault()),
+                    }
+                }
+                _ => return Err(self.fault()),
+            }
+        }
+    }
+
+    #[inline]
+    fn number(&mut self) -> Result<Span, Fault> {
+        let start = self.at;
+        if self.peek() == b'-' {
+            self.at += 1;
+        }
+        if self.peek() == b'0' {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == b'.' {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.at += 1;
+            if matches!(self.peek(), b'+' | b'-') {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(Self::span(start, self.at, Kind::Number))
+    }
+
+    /// At least one digit.
+    #[inline]
+    fn digits(&mut self) -> Result<(), Fault> {
+        let start = self.at;
+        while self.peek().is_ascii_digit() {
+            self.at += 1;
+        }
+        if self.at == start { Err(self.fault()) } else { Ok(()) }
+    }
+
+    fn word(&mut self, word: &[u8], kind: Kind) -> Result<Span, Fault> {
+        let start = self.at;
+        if self.bytes.get(start..start + word.len()) != Some(word) {
+            return Err(self.fault());
+        }
+        self.at += word.len();
+        Ok(Self::span(start, self.at, kind))
+    }
+
+    /// Passes an array or object without recursion: one bit a level says which of the two it is.
+    fn container(&mut self, kind: Kind) -> Result<Span, Fault> {
+        let start = self.at;
+        let mut objects: u128 = 0;
+        let mut depth: u32 = 0;
+        let mut opening = kind;
+        'open: loop {
+            if depth == MAX_DEPTH {
+                return Err(Fault::TooLarge);
+            }
+            depth += 1;
+            objects = objects << 1 | u128::from(opening == Kind::Object);
+            self.at += 1;
+            let mut inside = opening == Kind::Object;
+            let mut first = true;
+            loop {
+                let byte = self.next_byte();
+                if byte == if inside { b'}' } else { b']' } {
+                    self.at += 1;
+                    depth -= 1;
+                    if depth == 0 {
+                        return Ok(Self::span(start, self.at, kind));
+                    }
+                    objects >>= 1;
+                    inside = objects & 1 == 1;
+                    first = false;
+                    continue;
+                }
+                if !first {
+                    if byte != b',' {
+                        return Err(self.fault());
+                    }
+                    self.at += 1;
+                    self.next_byte();
+                }
+                first = false;
+                if inside {
+                    self.text()?;
+                    self.expect(b':')?;
+                }
+                match self.next_byte() {
+                    // The most of any order book: a price or a size.
+                    b'"' => {
+                        self.text()?;
+                    }
+                    b'[' => {
+                        opening = Kind::Array;
+                        continue 'open;
+                    }
+                    b'{' => {
+                        opening = Kind::Object;
+                        continue 'open;
+                    }
+                    _ => {
+                        self.value()?;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Appends the meaning of escaped text. `None` if an escape stands for no character (half of a
+/// surrogate pair).
+pub(super) fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let mut at = 0;
+    while let Some(&byte) = raw.get(at) {
+        if byte != b'\\' {
+            out.push(byte);
+            at += 1;
+            continue;
+        }
+        let plain = match raw.get(at + 1)? {
+            b'b' => 0x08,
+            b'f' => 0x0C,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let mut code = u32::from(hex4(raw, at + 2)?);
+                at += 6;
+                if (0xD800..0xDC00).contains(&code) && raw.get(at..at + 2) == Some(b"\\u") {
+                    let low = u32::from(hex4(raw, at + 2)?);
+                    code = 0x1_0000 + ((code - 0xD800) << 10) + low.checked_sub(0xDC00)?;
+                    at += 6;
+                    if low > 0xDFFF {
+                        return None;
+                    }
+                }
+                let mut utf8 = [0; 4];
+                out.extend_from_slice(char::from_u32(code)?.encode_utf8(&mut utf8).as_bytes());
+                continue;
+            }
+            &same => same,
+        };
+        out.push(plain);
+        at += 2;
+    }
+    Some(())
+}
+
+/// Four hexadecimal digits.
+fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
+    let mut value = 0;
+    for &digit in digits {
+        value = value << 4 | u16::try_from(char::from(digit).to_digit(16)?).ok()?;
+    }
+    Some(value)
+}
+
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+const TOPS: u64 = ONES << 7;
+
+/// Where the run of plain text from `at` ends: at a quote, a backslash, a control character, or the
+/// end of the message. Eight bytes at a time.
+#[inline]
+fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let word = u64::from_le_bytes(*eight);
+        let quotes = word ^ (ONES * b'"' as u64);
+        let backslashes = word ^ (ONES * b'\\' as u64);
+        // The top bit of each byte that is zero (or, in the last, below a space). A borrow can only
+        // mark bytes *above* one that is rightly marked, so the lowest mark is always right.
+        let stops = (quotes.wrapping_sub(ONES) & !quotes)
+            | (backslashes.wrapping_sub(ONES) & !backslashes)
+            | (word.wrapping_sub(ONES * 0x20) & !word);
+        if stops & TOPS != 0 {
+            return at + (stops & TOPS).trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    while bytes.get(at).is_some_and(|&byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn whole(text: &[u8]) -> Result<Span, Fault> {
+        let mut scanner = Scanner::new(text);
+        let span = scanner.value()?;
+        scanner.finish()?;
+        Ok(span)
+    }
+
+    /// Also by keys and values, as a codec reads an object.
+    fn stepwise(text: &[u8]) -> Result<(), Fault> {
+        let mut scanner = Scanner::new(text);
+        scanner.enter()?;
+        let mut first = true;
+        while scanner.key(first)?.is_some() {
+            scanner.value()?;
+            first = false;
+        }
+        scanner.finish()
+    }
+
+    fn agrees(text: &[u8]) {
+        let oracle = serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
+        let ours = whole(text);
+        assert_eq!(ours.is_ok(), oracle, "{:?}: {ours:?}", String::from_utf8_lossy(text));
+        if ours.is_ok_and(|span| span.kind == Kind::Object) {
+            assert_eq!(stepwise(text), Ok(()), "{:?}", String::from_utf8_lossy(text));
+        } else {
+            assert!(stepwise(text).is_err());
+        }
+    }
+
+    #[test]
+    fn the_verdict_on_the_grammars_corners_is_the_oracles() {
+        for text in [
+            "",
+            " ",
+            "{}",
+            "[]",
+            " {} ",
+            "{,}",
+            "{\"a\":1,}",
+            "[1,]",
+            "[,1]",
+            "[1 2]",
+            "{\"a\" 1}",
+            "{\"a\":}",
+            "{a:1}",
+            "{\"a\":1}{",
+            "{\"a\":1}}",
+            "0",
+            "-0",
+            "00",
+            "01",
+            "-",
+            "1.",
+            ".1",
+            "1e",
+            "1e+",
+            "1E-5",
+            "+1",
+            "0x1",
+            "NaN",
+            "nul",
+            "null",
+            "nullx",
+            "tru",
+            "true",
+            "false",
+            "\"",
+            "\"\\",
+            "\"\\u12\"",
+            "\"\\u00zz\"",
+            "\"\\x\"",
+            "\"a\tb\"",
+            "\"a\u{0}b\"",
+            "\"\\ud800\"",
+            "[[[]]]",
+            "[[[]]",
+            "[{]}",
+            "{\"a\":[1,{\"b\":null}],\"c\":\"\\\"\"}",
+            "{\"a\":1,\"a\":2}",
+            "[\"12345678\",\"123456789\",\"1234567\"]",
+            "{\"\":0}",
+            "{\"a\":1 ,\n\"b\":2}",
+        ] {
+            agrees(text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_refused_without_recursion() {
+        let deep = |levels: usize| [vec![b'['; levels], vec![b']'; levels]].concat();
+        assert!(whole(&deep(MAX_DEPTH as usize)).is_ok());
+        assert_eq!(whole(&deep(MAX_DEPTH as usize + 1)), Err(Fault::TooLarge));
+        assert_eq!(whole(&vec![b'['; 1_000_000]), Err(Fault::TooLarge));
+    }
+
+    #[test]
+    fn escapes_mean_what_the_oracle_says() {
+        for text in [
+            r#""\u0042TC""#,
+            r#""\"\\\/\b\f\n\r\t""#,
+            r#""龙\u9f99""#,
+            r#""\ud83d\ude00x""#,
+            r#""\ud83d""#,
+            r#""\ude00""#,
+            r#""\ud83dx""#,
+            r#""\ud83d\u0041""#,
+            r#""\ud83d\ue000""#,
+        ] {
+            let span = whole(text.as_bytes()).unwrap();
+            let mut ours = Vec::new();
+            let ours = unescape(span.of(text.as_bytes()), &mut ours).map(|()| ours);
+            let oracle = serde_json::from_str::<String>(text).ok().map(String::into_bytes);
+            assert_eq!(ours, oracle, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_ends_where_it_ends_at_any_offset() {
+        for length in 0..40 {
+            for stop in [&b"\""[..], b"\\", b"\n", b"\0", b"\x1f", b""] {
+                let text = [&vec![0xE9; length], stop, b"\"\\zz\x01"].concat();
+                assert_eq!(plain_end(&text, 0), length, "{stop:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_verdict_on_any_text_is_the_oracles(
+            text in r#"[\[\]{},:" \\0-9eE.+a"ntrufls-]{0,24}"#,
+        ) {
+            agrees(text.as_bytes());
+        }
+    }
+}
