@@ -15,9 +15,13 @@
 //! `clock < market < worker < limiter < feed < venue < ingest < board < ledger < gateway < config <
 //! ops < app < cli`
 
+pub mod board;
 pub mod clock;
 pub mod config;
 pub mod feed;
+pub mod gateway;
+pub mod ingest;
+pub mod ledger;
 pub mod limiter;
 pub mod market;
 pub mod venue;

@@ -134,6 +134,25 @@ impl Tally {
         self.bad.iter().map(|bad| bad.count).sum()
     }
 
+    /// Adds the counts of another source; the first bad lines stay those of the first source.
+    pub fn add(&mut self, other: &Self) {
+        self.lines += other.lines;
+        self.messages += other.messages;
+        self.marks += other.marks;
+        self.text_bytes += other.text_bytes;
+        self.blank_lines += other.blank_lines;
+        self.crlf_lines += other.crlf_lines;
+        self.byte_order_marks += other.byte_order_marks;
+        self.times_out_of_range += other.times_out_of_range;
+        self.unknown_records += other.unknown_records;
+        for (mine, theirs) in self.bad.iter_mut().zip(other.bad) {
+            if mine.count == 0 {
+                mine.first_line = theirs.first_line;
+            }
+            mine.count += theirs.count;
+        }
+    }
+
     /// Counts the present line as skipped for `reason`.
     pub(super) fn skip(&mut self, reason: BadLine) {
         let line = self.lines;

@@ -56,6 +56,18 @@ impl Snapshot {
     }
 }
 
+impl Default for DynamicConcurrencyLimiter {
+    /// A paused limiter: capacity zero.
+    fn default() -> Self {
+        Self {
+            word: AtomicU64::new(Word::new(0).bits()),
+            waiters: Mutex::new(Waiters::new()),
+            wakes: Counter::new(0),
+            misuses: Counter::new(0),
+        }
+    }
+}
+
 impl DynamicConcurrencyLimiter {
     /// The highest capacity a limiter can have: 2,097,151.
     pub const MAX_CAPACITY: usize = Word::MAX as usize;
@@ -73,12 +85,8 @@ impl DynamicConcurrencyLimiter {
     ///
     /// [`CapacityError::TooLarge`] above [`MAX_CAPACITY`](Self::MAX_CAPACITY).
     pub fn new(capacity: usize) -> Result<Self, CapacityError> {
-        Ok(Self {
-            word: AtomicU64::new(Word::new(checked(capacity)?).bits()),
-            waiters: Mutex::new(Waiters::new()),
-            wakes: Counter::new(0),
-            misuses: Counter::new(0),
-        })
+        let word = AtomicU64::new(Word::new(checked(capacity)?).bits());
+        Ok(Self { word, ..Self::default() })
     }
 
     /// Takes a permit if one is free. Never blocks or allocates: one load and one exchange, unless

@@ -5,7 +5,7 @@
 //! every other part keeps its state in plain arrays.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use foldhash::HashMap;
 
@@ -75,7 +75,8 @@ pub fn is_symbol(symbol: &str) -> bool {
 struct Known {
     name: Box<str>,
     venue_length: usize,
-    owner: FeedId,
+    /// The feed that was first to give a quote of it.
+    owner: OnceLock<FeedId>,
 }
 
 /// Every instrument seen so far, bounded.
@@ -96,7 +97,8 @@ impl Instruments {
         Self { by_name: RwLock::default(), by_id: Table::new(limit), count: AtomicU32::new(0) }
     }
 
-    /// The id of `venue:symbol` for `feed`, made if nobody has given it yet.
+    /// The id of `venue:symbol` for the quotes of `feed`, made if it is new. The first feed to ask
+    /// owns the instrument: no other may give quotes of it.
     ///
     /// # Errors
     ///
@@ -107,21 +109,35 @@ impl Instruments {
         symbol: &str,
         feed: FeedId,
     ) -> Result<InstrumentId, InternError> {
+        let id = self.resolve(venue, symbol)?;
+        let owner = self.by_id.get(id.index()).map(|known| *known.owner.get_or_init(|| feed));
+        match owner {
+            Some(owner) if owner != feed => Err(InternError::Owned { owner }),
+            _ => Ok(id),
+        }
+    }
+
+    /// The id of `venue:symbol`, made if it is new, without a claim to its quotes: an account's
+    /// fills may come over another connection than the market's prices.
+    ///
+    /// # Errors
+    ///
+    /// [`InternError`]: no room, or not a symbol.
+    pub fn resolve(&self, venue: &str, symbol: &str) -> Result<InstrumentId, InternError> {
         if !is_symbol(symbol) {
             return Err(InternError::Malformed);
         }
         let name = format!("{venue}:{symbol}");
+        if let Some(id) = self.find(&name) {
+            return Ok(id);
+        }
         let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(&id) = by_name.get(name.as_str()) {
-            return match self.by_id.get(id.index()) {
-                Some(known) if known.owner != feed => {
-                    Err(InternError::Owned { owner: known.owner })
-                }
-                _ => Ok(id),
-            };
+            return Ok(id);
         }
         let id = InstrumentId(self.count.load(Ordering::Relaxed));
-        let known = Known { name: name.clone().into(), venue_length: venue.len(), owner: feed };
+        let known =
+            Known { name: name.clone().into(), venue_length: venue.len(), owner: OnceLock::new() };
         if self.by_id.get_or_set(id.index(), || known).is_none() {
             return Err(InternError::Full { limit: self.by_id.limit() });
         }
@@ -149,10 +165,10 @@ impl Instruments {
         self.by_id.get(id.index()).map_or("", |known| &known.name[..known.venue_length])
     }
 
-    /// The feed that owns the instrument.
+    /// The feed that gives the instrument's quotes; `None` while none has.
     #[must_use]
     pub fn owner(&self, id: InstrumentId) -> Option<FeedId> {
-        self.by_id.get(id.index()).map(|known| known.owner)
+        self.by_id.get(id.index())?.owner.get().copied()
     }
 
     /// How many instruments are known; their ids are `0..len`.
@@ -209,6 +225,16 @@ mod tests {
             Err(InternError::Owned { owner: FeedId(3) })
         );
         assert_eq!(instruments.owner(id), Some(FeedId(3)));
+    }
+
+    #[test]
+    fn fills_alone_claim_nothing() {
+        let instruments = Instruments::new(10);
+        let id = instruments.resolve("binance", "BTCUSDT").unwrap();
+        assert_eq!(instruments.owner(id), None);
+        assert_eq!(instruments.intern("binance", "BTCUSDT", FeedId(2)), Ok(id));
+        assert_eq!(instruments.resolve("binance", "BTCUSDT"), Ok(id));
+        assert_eq!(instruments.owner(id), Some(FeedId(2)));
     }
 
     #[test]

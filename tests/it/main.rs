@@ -3,7 +3,7 @@ mod config_files;
 mod config_reload;
 mod config_watch;
 mod counting;
+mod feed;
 mod limiter;
 mod worker_conformance;
 mod worker_support;
-mod feed;

@@ -1,0 +1,83 @@
+//! The stages behind a feed's workers: newest quotes onto the board, folded fills into the ledger.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use super::port::{Channel, Port, mark_all};
+use crate::board::Board;
+use crate::clock::Clock;
+use crate::ingest::Accepted;
+use crate::ledger::{Ledger, LedgerError};
+use crate::market::{InstrumentId, Quote, Volume, VolumeId};
+use crate::worker::{CoalescingHandler, ConflationHandler, Outcome, WorkerError};
+
+/// Puts each instrument's newest quote on the board and tells the shards.
+pub struct BoardStage {
+    pub(super) board: Arc<Board<Quote>>,
+    pub(super) ports: Arc<[Port]>,
+    pub(super) feed: String,
+}
+
+impl ConflationHandler<InstrumentId, Accepted<Quote>> for BoardStage {
+    type Error = Infallible;
+
+    fn handle(&mut self, key: &InstrumentId, quote: Accepted<Quote>) -> Result<(), Infallible> {
+        let first = self.board.store(key.index(), quote);
+        mark_all(&self.ports, Channel::Quotes, key.index(), first);
+        Ok(())
+    }
+
+    fn on_error(&mut self, error: WorkerError<Infallible>) {
+        tracing::error!(feed = self.feed, %error, "the board's stage failed on a quote");
+    }
+
+    fn on_completed(&mut self, outcome: Outcome) {
+        tracing::debug!(feed = self.feed, ?outcome, "the board's stage has ended");
+    }
+}
+
+impl std::fmt::Debug for BoardStage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BoardStage").field("feed", &self.feed).finish_non_exhaustive()
+    }
+}
+
+/// Adds each account's folded fills to its total and tells the shards.
+pub struct LedgerStage {
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) ports: Arc<[Port]>,
+    pub(super) clock: Clock,
+    pub(super) feed: String,
+}
+
+impl CoalescingHandler<VolumeId, Volume> for LedgerStage {
+    type Error = LedgerError;
+
+    fn coalesce(current: &mut Volume, incoming: Volume) {
+        // A sum that would round has to be refused, and a fold has no way to say so but a panic;
+        // the worker keeps the old sum and hands the volume back to the feed, which counts it.
+        if let Err(error) = current.add(incoming) {
+            std::panic::panic_any(error.to_string());
+        }
+    }
+
+    fn handle(&mut self, key: &VolumeId, total: Volume) -> Result<(), LedgerError> {
+        let first = self.ledger.add(*key, total, self.clock.now())?;
+        mark_all(&self.ports, Channel::Volumes, key.0 as usize, first);
+        Ok(())
+    }
+
+    fn on_error(&mut self, error: WorkerError<LedgerError>) {
+        tracing::error!(feed = self.feed, %error, "fills could not be added to their total");
+    }
+
+    fn on_completed(&mut self, outcome: Outcome) {
+        tracing::debug!(feed = self.feed, ?outcome, "the ledger's stage has ended");
+    }
+}
+
+impl std::fmt::Debug for LedgerStage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LedgerStage").field("feed", &self.feed).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,18 @@
+//! From raw messages to the workers: what every feed does with each message it receives.
+//!
+//! Decode, count, dispatch. The conflation worker keeps the newest quote of each instrument, the
+//! coalescing worker folds every fill; both hand on to stages of their own, so a slow stage behind
+//! them never holds up the feed.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`feeds`] | what is known of every feed: health, figures, whether somebody wants it |
+//! | [`intake`] | decode, count, dispatch |
+//! | [`run`] | the loop of a feed's thread |
+
+pub mod feeds;
+pub mod intake;
+pub mod run;
+
+pub use feeds::{Feed, FeedFigures, Feeds};
+pub use intake::{Accepted, Intake};

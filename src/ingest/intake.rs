@@ -1,0 +1,156 @@
+//! Decode, count, dispatch: one message at a time, on the feed's own thread.
+
+use std::sync::Arc;
+
+use super::feeds::Feed;
+use crate::clock::Instant;
+use crate::market::{Fill, InstrumentId, Quote, Volume, VolumeId, VolumeKeys};
+use crate::venue::{Class, Codec, Event};
+use crate::worker::{
+    CoalescingHandler, CoalescingProducer, ConflationProducer, DispatchError, KeyHandle,
+};
+
+/// A value with the instant at which the gateway accepted it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Accepted<T> {
+    /// The value.
+    pub value: T,
+    /// When it was accepted.
+    pub at: Instant,
+}
+
+/// Everything between a feed's raw messages and its two workers.
+///
+/// Instruments keep the handle of their key here, so a quote costs the codec's hash of its symbol
+/// and none after.
+pub struct Intake<H> {
+    codec: Box<dyn Codec>,
+    feed: Arc<Feed>,
+    quotes: ConflationProducer<InstrumentId, Accepted<Quote>>,
+    /// Handles by instrument number; an instrument of another feed never gets here.
+    handles: Vec<Option<KeyHandle>>,
+    fills: CoalescingProducer<VolumeId, Volume, H>,
+    volume_keys: Arc<VolumeKeys>,
+    events: Vec<Event>,
+}
+
+impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
+    /// An intake of one feed.
+    pub fn new(
+        codec: Box<dyn Codec>,
+        feed: Arc<Feed>,
+        quotes: ConflationProducer<InstrumentId, Accepted<Quote>>,
+        fills: CoalescingProducer<VolumeId, Volume, H>,
+        volume_keys: Arc<VolumeKeys>,
+    ) -> Self {
+        feed.set_workers(quotes.queue(), fills.queue());
+        Self {
+            codec,
+            feed,
+            quotes,
+            handles: Vec::new(),
+            fills,
+            volume_keys,
+            events: Vec::with_capacity(4),
+        }
+    }
+
+    /// The feed it works for.
+    pub fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    /// Takes one raw message, received at `receive_time` (wall) and accepted at `at`.
+    ///
+    /// Blocks only while as many instruments are pending as the conflation worker holds. `false`
+    /// once a worker has ended, which it does when the gateway stops.
+    pub fn message(&mut self, text: &[u8], receive_time: i64, at: Instant) -> bool {
+        self.events.clear();
+        let decoded = self.codec.decode(text, receive_time, &mut self.events);
+        self.feed.count(decoded.class, decoded.oddities);
+        if matches!(decoded.class, Class::Refused(_) | Class::Unknown) {
+            self.note_problem();
+        }
+        for place in 0..self.events.len() {
+            let alive = match self.events[place] {
+                Event::Quote { instrument, quote } => {
+                    self.quote(instrument, Accepted { value: quote, at })
+                }
+                Event::Fill(fill) => self.fill(&fill),
+            };
+            if !alive {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A loop over a recording begins again: a new session of the venue.
+    pub fn new_session(&mut self) {
+        self.codec.new_session();
+        self.feed.count_pass();
+    }
+
+    /// Completes both workers and answers their ends, to be waited for.
+    pub fn complete(mut self) -> [crate::worker::Completion; 2] {
+        self.quotes.complete();
+        self.fills.complete();
+        [self.quotes.completion(), self.fills.completion()]
+    }
+
+    fn quote(&mut self, instrument: InstrumentId, quote: Accepted<Quote>) -> bool {
+        let index = instrument.index();
+        let handle = match self.handles.get(index) {
+            Some(&Some(handle)) => handle,
+            _ => {
+                let Ok(handle) = self.quotes.key(&instrument) else {
+                    self.feed.count_refused_dispatch();
+                    return true;
+                };
+                if self.handles.len() <= index {
+                    self.handles.resize(index + 1, None);
+                }
+                self.handles[index] = Some(handle);
+                handle
+            }
+        };
+        let sent = self.quotes.dispatch_at(handle, quote);
+        self.outcome(sent.map(drop))
+    }
+
+    fn fill(&mut self, fill: &Fill) -> bool {
+        let key = self.volume_keys.intern(fill.account, fill.instrument);
+        let (Ok(key), Ok(volume)) = (key, Volume::of(fill)) else {
+            self.feed.count_refused_dispatch();
+            self.feed.note_problem(format!("a fill could not be folded: {fill:?}"));
+            return true;
+        };
+        let sent = self.fills.dispatch(&key, volume);
+        self.outcome(sent)
+    }
+
+    /// A worker that has ended ends the feed; any other refusal is counted.
+    fn outcome<V>(&self, sent: Result<(), DispatchError<V>>) -> bool {
+        match sent {
+            Ok(()) => true,
+            Err(DispatchError::Closed(..)) => false,
+            Err(_) => {
+                self.feed.count_refused_dispatch();
+                true
+            }
+        }
+    }
+
+    #[cold]
+    fn note_problem(&self) {
+        if let Some(problem) = self.codec.last_problem() {
+            self.feed.note_problem(problem.to_owned());
+        }
+    }
+}
+
+impl<H> std::fmt::Debug for Intake<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Intake").field("feed", &self.feed).finish_non_exhaustive()
+    }
+}
