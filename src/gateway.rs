@@ -187,11 +187,6 @@ impl Gateway {
         Ok(Self { shared, board, ledger, threads })
     }
 
-    /// Accepts subscribers until stopped.
-    pub async fn listen(&self, listener: TcpListener, stop: CancellationToken) {
-        listener::listen(listener, self.shared.clone(), stop).await;
-    }
-
     /// A future that accepts subscribers until stopped, to be spawned.
     pub fn listening(
         &self,
@@ -246,6 +241,18 @@ impl Gateway {
         &self.shared.instruments
     }
 
+    /// Every account.
+    #[must_use]
+    pub fn accounts(&self) -> &Arc<Accounts> {
+        &self.shared.accounts
+    }
+
+    /// Every pair of account and instrument.
+    #[must_use]
+    pub fn volume_keys(&self) -> &Arc<VolumeKeys> {
+        &self.shared.volume_keys
+    }
+
     /// The newest quote of every instrument.
     #[must_use]
     pub fn board(&self) -> &Arc<Board<Quote>> {
@@ -293,12 +300,17 @@ impl Gateway {
         }
     }
 
-    /// Waits for the shards' threads after [`finish`](Self::finish). Blocks.
-    pub fn join(&mut self) {
-        for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("a shard's thread panicked");
-            }
+    /// Whether every shard has ended, which each does once its connections are closed after a
+    /// [`finish`](Self::finish).
+    #[must_use]
+    pub fn has_finished(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Waits until every shard has ended.
+    pub async fn finished(&self) {
+        while !self.has_finished() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 }

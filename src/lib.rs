@@ -15,6 +15,7 @@
 //! `clock < market < worker < limiter < feed < venue < ingest < board < ledger < gateway < config <
 //! ops < app < cli`
 
+pub mod app;
 pub mod board;
 pub mod clock;
 pub mod config;

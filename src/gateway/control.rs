@@ -5,6 +5,7 @@
 //! is set on the subscribers' limiters by the changing thread itself, so when the call returns no
 //! batch starts under an old capacity; the shards are woken to resume, and to tell the clients.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -194,6 +195,10 @@ impl Subscriber {
     }
 }
 
+/// What was in force for each subscriber at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Held(HashMap<u64, (usize, f64)>);
+
 /// Limits in force and the subscribers under them.
 pub struct Control {
     /// Held while limits change and while a subscriber joins, so that none joins between.
@@ -296,6 +301,32 @@ impl Control {
             port.wake();
         }
         limits
+    }
+
+    /// What is in force for each subscriber, to be put back by [`restore`](Self::restore).
+    #[must_use]
+    pub fn held(&self) -> Held {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = |s: &Arc<Subscriber>| (s.id, (s.limiter.capacity(), s.ceiling_hz()));
+        Held(self.subscribers.iter().map(|entry| one(entry.value())).collect())
+    }
+
+    /// Puts back limits, and what was in force for each subscriber then. This, too, is a change
+    /// with a generation of its own.
+    pub fn restore(&self, before: &Limits, held: &Held) {
+        self.change(|limits| {
+            let generation = limits.generation;
+            *limits = Limits { generation, ..before.clone() };
+            (true, true)
+        });
+        for entry in &self.subscribers {
+            if let Some(&(capacity, max_hz)) = held.0.get(entry.key()) {
+                entry.value().set(Some(capacity), Some(max_hz));
+            }
+        }
+        for port in self.ports.iter() {
+            port.wake();
+        }
     }
 
     fn publish(&self, edit: impl FnOnce(&mut Limits)) -> Arc<Limits> {

@@ -1,0 +1,220 @@
+//! The running program: every part made, wired, and taken down again in order.
+//!
+//! Start: registries, gateway, sockets, feeds, then the one line that says it is ready. Stop, on
+//! SIGTERM or SIGINT: not ready, no new subscribers, feeds end and their stages drain, newest
+//! values and notices go out, connections close, and all of it within `shutdown_deadline`.
+
+mod feeds;
+mod limits;
+mod reload;
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::config::{Reloader, Settings, Source, Watch, WatchTiming};
+use crate::gateway::{Gateway, Parts};
+use crate::ingest::Feeds;
+use crate::market::{Accounts, Instruments, VolumeKeys};
+use feeds::RunningFeeds;
+use reload::Reloads;
+
+/// What to run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The settings in effect at the start.
+    pub settings: Settings,
+    /// Where they are loaded from again.
+    pub source: Source,
+    /// The text they were loaded from; `None` for settings made from flags, which nothing reloads.
+    pub content: Option<Vec<u8>>,
+    /// Whether to print the one line to try next.
+    pub hint: bool,
+}
+
+/// Runs until told to stop.
+///
+/// # Errors
+///
+/// If something cannot be started: an address in use, a recording that is missing.
+pub fn run(plan: Plan) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("tidegate-io")
+        .enable_all()
+        .build()
+        .context("starting the runtime")?;
+    let served = runtime.block_on(serve(plan));
+    // Whatever still hangs, say a name being looked up, does not hold up the exit.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    served
+}
+
+async fn serve(plan: Plan) -> anyhow::Result<()> {
+    let Plan { settings, source, content, hint } = plan;
+    // Signals first: one that comes while starting must not kill.
+    let mut signals = Signals::new().context("listening for signals")?;
+    let clock = Clock::system();
+    let listener = bind("gateway.listen", settings.gateway.listen).await?;
+    let admin_listener = bind("admin.listen", settings.admin.listen).await?;
+    let addresses = (listener.local_addr()?, admin_listener.local_addr()?);
+
+    let parts = parts(&settings, &clock);
+    let gateway = Gateway::start(parts, limits::of(&settings), settings.gateway.shards)
+        .context("starting the shards")?;
+    let gateway = Arc::new(gateway);
+    let reloader = match content {
+        Some(content) => Reloader::new(source, content)?,
+        None => Reloader::with_settings(source, settings.clone()),
+    };
+    let reloads = Arc::new(Reloads::new(reloader, gateway.clone(), clock.clone()));
+    let _watch = watch(&reloads, &clock);
+
+    let stop_listening = CancellationToken::new();
+    let listening = tokio::spawn(gateway.listening(listener, stop_listening.clone()));
+    let running = feeds::start(&settings, &gateway, &clock).context("starting the feeds")?;
+    let stop_admin = CancellationToken::new();
+    let _ = (&admin_listener, &stop_admin);
+    announce(addresses, hint);
+
+    loop {
+        match signals.next().await {
+            Told::Reload => {
+                let reloads = reloads.clone();
+                // Reading a file may block; reloads come one after another in any case.
+                tokio::task::spawn_blocking(move || reloads.from_signal());
+            }
+            Told::Stop => break,
+        }
+    }
+
+    stop_listening.cancel();
+    let deadline = reloads.effective().gateway.shutdown_deadline;
+    tracing::info!(?deadline, "shutting down");
+    let closing = tokio::time::timeout(deadline, close(running, gateway.clone(), clock, deadline));
+    tokio::select! {
+        closed = closing => if closed.is_err() {
+            tracing::warn!("not everything was closed by the deadline");
+        },
+        () = signals.stop_again() => tracing::warn!("told to stop again: not waiting"),
+    }
+    stop_admin.cancel();
+    listening.abort();
+    Ok(())
+}
+
+/// Ends the feeds, then the connections.
+async fn close(running: RunningFeeds, gateway: Arc<Gateway>, clock: Clock, deadline: Duration) {
+    let started = clock.now();
+    // A third for the feeds' stages, so that the connections always have their share.
+    let drained = tokio::task::spawn_blocking(move || running.stop(deadline / 3)).await;
+    if drained.is_err() {
+        tracing::error!("a feed could not be ended");
+    }
+    gateway.finish(deadline.saturating_sub(clock.now().since(started)));
+    gateway.finished().await;
+}
+
+fn parts(settings: &Settings, clock: &Clock) -> Parts {
+    let names = settings.feeds.iter().map(|feed| (feed.name.clone(), feed.venue.clone()));
+    Parts {
+        clock: clock.clone(),
+        instruments: Arc::new(Instruments::new(settings.gateway.max_known_instruments)),
+        accounts: Arc::new(Accounts::new(settings.gateway.max_known_accounts)),
+        volume_keys: Arc::new(VolumeKeys::new(settings.gateway.max_known_accounts)),
+        feeds: Arc::new(Feeds::new(names, clock.wall())),
+    }
+}
+
+async fn bind(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("{key}: cannot listen on {address}; is another tidegate running? port 0 takes any free port")
+    })
+}
+
+/// Watches the configuration's file, if there is one.
+fn watch(reloads: &Arc<Reloads>, clock: &Clock) -> Option<Watch> {
+    let path = reloads.path()?;
+    let (look, looks) = std::sync::mpsc::sync_channel(1);
+    let reloading = reloads.clone();
+    // The watch's own thread must not wait for a reload; one hint stands for any number.
+    let thread = std::thread::Builder::new().name("config-reload".to_owned()).spawn(move || {
+        while looks.recv().is_ok() {
+            reloading.from_watch();
+        }
+    });
+    let watch = Watch::start(&path, WatchTiming::default(), clock.clone(), move || {
+        let _ = look.try_send(());
+    });
+    match (thread, watch) {
+        (Ok(_), Ok(watch)) => {
+            // Nothing that was saved between loading and watching is missed.
+            reloads.from_watch();
+            Some(watch)
+        }
+        (Err(error), _) => {
+            tracing::warn!(%error, "the configuration is not watched; SIGHUP reloads it");
+            None
+        }
+        (_, Err(error)) => {
+            tracing::warn!(%error, "the configuration is not watched; SIGHUP reloads it");
+            None
+        }
+    }
+}
+
+/// The one line that says the program is ready; scripts read it.
+fn announce((gateway, admin): (SocketAddr, SocketAddr), hint: bool) {
+    let mut out = io::stdout().lock();
+    // Nobody may be reading, which is no reason not to serve.
+    let _ = writeln!(out, "tidegate is ready: subscribers {gateway}, admin {admin}");
+    if hint {
+        let _ = writeln!(
+            out,
+            "try: tidegate subscribe ws://{gateway}/v1/stream 'binance:*'   (or open http://{admin}/)"
+        );
+    }
+    let _ = out.flush();
+}
+
+enum Told {
+    Reload,
+    Stop,
+}
+
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> Told {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => Told::Stop,
+            _ = self.interrupt.recv() => Told::Stop,
+            _ = self.hangup.recv() => Told::Reload,
+        }
+    }
+
+    /// A second wish to stop; a hangup while stopping is ignored.
+    async fn stop_again(&mut self) {
+        while !matches!(self.next().await, Told::Stop) {}
+    }
+}

@@ -1,0 +1,121 @@
+//! Reloading: one reloader, asked by SIGHUP, by the admin server and by the watch.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
+
+use super::limits::take_over;
+use crate::clock::Clock;
+use crate::config::{Key, Part, PartError, ReloadError, ReloadReport, Reloader, Settings};
+use crate::gateway::control::Held;
+use crate::gateway::{Gateway, Limits};
+
+/// The reloader, and what came of its last attempts.
+pub(super) struct Reloads {
+    reloader: Mutex<Reloader>,
+    outcomes: Mutex<Outcomes>,
+    clock: Clock,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Outcomes {
+    succeeded: u64,
+    failed: u64,
+    last_success: Option<i64>,
+}
+
+impl Reloads {
+    pub(super) fn new(mut reloader: Reloader, gateway: Arc<Gateway>, clock: Clock) -> Self {
+        reloader.add_part(GatewayPart { gateway, before: Mutex::new(None) });
+        Self { reloader: Mutex::new(reloader), outcomes: Mutex::default(), clock }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Reloader> {
+        self.reloader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file that is reloaded, if there is one.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        self.lock().source().path().map(ToOwned::to_owned)
+    }
+
+    /// The settings in effect.
+    pub(super) fn effective(&self) -> Settings {
+        self.lock().effective().clone()
+    }
+
+    /// Reads the file again and applies what differs.
+    pub(super) fn reload(&self) -> Result<ReloadReport, ReloadError> {
+        let report = self.lock().reload_from_source();
+        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        if report.is_ok() {
+            outcomes.succeeded += 1;
+            outcomes.last_success = Some(self.clock.wall());
+        } else {
+            outcomes.failed += 1;
+        }
+        report
+    }
+
+    /// Overrides keys at run time, until a file changes them.
+    pub(super) fn retune(&self, changes: &Map<String, Value>) -> Result<ReloadReport, ReloadError> {
+        self.lock().retune(changes)
+    }
+
+    pub(super) fn from_signal(&self) {
+        self.log("SIGHUP", &self.reload());
+    }
+
+    pub(super) fn from_watch(&self) {
+        self.log("a change of the file", &self.reload());
+    }
+
+    fn log(&self, why: &str, outcome: &Result<ReloadReport, ReloadError>) {
+        match outcome {
+            Ok(report) if report.same_text => {
+                tracing::debug!(why, "reloaded: the file is the one loaded last");
+            }
+            Ok(report) => tracing::info!(
+                why,
+                applied = ?report.applied,
+                needs_restart = ?report.needs_restart,
+                "reloaded"
+            ),
+            Err(error) => {
+                tracing::error!(why, %error, "not reloaded: the settings are as they were");
+            }
+        }
+    }
+}
+
+/// The gateway as a follower of the settings.
+struct GatewayPart {
+    gateway: Arc<Gateway>,
+    /// What was in force before the last change, to be put back if a later part refuses.
+    before: Mutex<Option<(Arc<Limits>, Held)>>,
+}
+
+impl Part for GatewayPart {
+    fn name(&self) -> &str {
+        "gateway"
+    }
+
+    fn apply(&self, _: &Settings, new: &Settings, changed: &[Key]) -> Result<(), PartError> {
+        let control = self.gateway.control();
+        // A dry run first: what cannot be changed is refused before anything is touched.
+        take_over(&mut Limits::clone(&control.limits()), new, changed)?;
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((control.limits(), control.held()));
+        control.change(|limits| take_over(limits, new, changed).unwrap_or_default());
+        Ok(())
+    }
+
+    fn roll_back(&self, _: &Settings, _: &Settings, _: &[Key]) -> Result<(), PartError> {
+        let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((limits, held)) = before {
+            self.gateway.control().restore(&limits, &held);
+        }
+        Ok(())
+    }
+}
