@@ -205,21 +205,14 @@ impl DynamicConcurrencyLimiter {
         Ok(())
     }
 
-    /// Sends one signal, unless as many are unanswered as there is room. A waiter that lost too
-    /// often gets the permit itself in place of a signal.
+    /// Sends one signal, unless as many are unanswered as there is room.
     ///
     /// Every way in which room and waiters come to stand beside each other ends here: a release, a
     /// resize, an acquirer that leaves room, a waiter that leaves with a signal.
     fn signal(&self, waiters: &mut Waiters, afterwards: &mut Afterwards) {
-        if self.load().room() <= u64::from(waiters.unanswered()) {
-            return;
+        if self.load().room() > u64::from(waiters.unanswered()) {
+            afterwards.signalled = waiters.signal_first();
         }
-        afterwards.signalled =
-            if waiters.first_starves() && self.update(Word::admit_waiting).is_some() {
-                waiters.grant_first()
-            } else {
-                waiters.signal_first()
-            };
     }
 
     fn change_waiting(&self, change: impl Fn(Word) -> Option<Word>) {
