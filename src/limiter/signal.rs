@@ -28,7 +28,8 @@
 //! 3. `unanswered` is the number of `Signalled` places.
 //! 4. `Linked` + `Signalled` is the word's `waiting`, whenever the lock is free.
 //!
-//! [`validate`](Waiters::validate) re-checks the first three, the model test the fourth.
+//! `Waiters::validate`, which only tests have, re-checks the first three; a test holds it against
+//! the word for the fourth.
 
 use std::task::Waker;
 
