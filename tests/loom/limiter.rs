@@ -5,6 +5,8 @@
 //! other, holders touch a plain counter with relaxed accesses: a stale read, which loom tries, is a
 //! lost touch, so the orderings of the limiter's word are checked along.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
