@@ -106,7 +106,8 @@
 //!
 //! Nothing needs `SeqCst`: all that must not be missed is in one word, whose changes have one order
 //! for everybody. Model checks under loom run acquire, release, resize, cancel and close against
-//! each other, each of them with data that only these orderings make visible.
+//! each other; holders there leave data for the next with relaxed accesses, which only these
+//! orderings make visible.
 //!
 //! # Fairness
 //!
@@ -125,6 +126,11 @@
 //! of room by its ready list, and whose sweep has an order of its own; admission tries, and answers
 //! 503 if that fails. So no subscriber can overtake another here.
 //!
+//! # A capacity that moves by itself
+//!
+//! The limiter moves only when told. [`law`] has two rules that tell it what to do from measured
+//! delays; a caller that wants one measures, asks, and calls `set_capacity`.
+//!
 //! # Trade-offs
 //!
 //! - 21 bits a field: at most 2,097,151 permits and as many waiters; more are named errors.
@@ -141,6 +147,7 @@
 mod acquire;
 mod dynamic;
 mod error;
+pub mod law;
 mod permit;
 mod signal;
 mod sync;

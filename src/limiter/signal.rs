@@ -28,7 +28,8 @@
 //! 3. `unanswered` is the number of `Signalled` places.
 //! 4. `Linked` + `Signalled` is the word's `waiting`, whenever the lock is free.
 //!
-//! [`validate`](Waiters::validate) re-checks the first three, the model test the fourth.
+//! `Waiters::validate`, which only tests have, re-checks the first three; a test holds it against
+//! the word for the fourth.
 
 use std::task::Waker;
 
@@ -126,15 +127,10 @@ impl Waiters {
         self.slots[place.0 as usize].standing
     }
 
-    /// Joins at the end.
-    pub(super) fn join(&mut self, wake: Wake) -> Place {
-        let slot = Slot {
-            standing: Standing::Linked,
-            wake: Some(wake),
-            losses: 0,
-            before: NOWHERE,
-            after: NOWHERE,
-        };
+    /// Joins at the end, to be woken by `wake`.
+    pub(super) fn join(&mut self, wake: Option<Wake>) -> Place {
+        let slot =
+            Slot { standing: Standing::Linked, wake, losses: 0, before: NOWHERE, after: NOWHERE };
         let index = self.vacant;
         let index = if index == NOWHERE {
             self.slots.push(slot);
@@ -152,16 +148,16 @@ impl Waiters {
     }
 
     /// Renews how a place is woken; answers what that replaced, to be dropped without the lock.
-    pub(super) fn renew(&mut self, place: &Place, wake: Wake) -> Option<Wake> {
-        self.slots[place.0 as usize].wake.replace(wake)
+    pub(super) fn renew(&mut self, place: &Place, wake: Option<Wake>) -> Option<Wake> {
+        std::mem::replace(&mut self.slots[place.0 as usize].wake, wake)
     }
 
     /// A signalled place found no room: it goes back, in front, one loss the richer.
-    pub(super) fn lose(&mut self, place: &Place, wake: Wake) {
+    pub(super) fn lose(&mut self, place: &Place, wake: Option<Wake>) {
         let slot = &mut self.slots[place.0 as usize];
         debug_assert_eq!(slot.standing, Standing::Signalled);
         slot.standing = Standing::Linked;
-        slot.wake = Some(wake);
+        slot.wake = wake;
         slot.losses = slot.losses.saturating_add(1);
         self.unanswered -= 1;
         self.link_first(place.0);
@@ -302,8 +298,8 @@ mod tests {
         }
     }
 
-    fn named(name: usize, woken: &Arc<AtomicUsize>) -> Wake {
-        Wake::Task(Arc::new(Named(name, Arc::clone(woken))).into())
+    fn named(name: usize, woken: &Arc<AtomicUsize>) -> Option<Wake> {
+        Some(Wake::Task(Arc::new(Named(name, Arc::clone(woken))).into()))
     }
 
     #[test]

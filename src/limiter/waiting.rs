@@ -18,8 +18,10 @@ use super::word::{NotHeld, Word};
 struct Afterwards {
     granted: Option<Wake>,
     signalled: Option<Wake>,
-    /// Dropped, not woken.
+    /// What was replaced or left over: dropped, not woken.
     stale: Option<Wake>,
+    /// What the caller is to be woken by, until a place takes it; dropped otherwise.
+    fresh: Option<Wake>,
 }
 
 impl DynamicConcurrencyLimiter {
@@ -31,12 +33,12 @@ impl DynamicConcurrencyLimiter {
         place: &mut Option<Place>,
         wake: Wake,
     ) -> Poll<Result<(), AcquireError>> {
-        let mut afterwards = Afterwards::default();
+        let mut afterwards = Afterwards { fresh: Some(wake), ..Afterwards::default() };
         let outcome = {
             let mut waiters = self.lock();
             match place.take() {
-                None => self.join(&mut waiters, place, wake, &mut afterwards),
-                Some(held) => self.look_again(&mut waiters, place, held, wake, &mut afterwards),
+                None => self.join(&mut waiters, place, &mut afterwards),
+                Some(held) => self.look_again(&mut waiters, place, held, &mut afterwards),
             }
         };
         self.finish(afterwards);
@@ -109,7 +111,6 @@ impl DynamicConcurrencyLimiter {
         &self,
         waiters: &mut Waiters,
         place: &mut Option<Place>,
-        wake: Wake,
         afterwards: &mut Afterwards,
     ) -> Poll<Result<(), AcquireError>> {
         let mut seen = self.load();
@@ -125,12 +126,11 @@ impl DynamicConcurrencyLimiter {
             };
             match self.exchange(seen, next) {
                 Ok(()) if admitted.is_ok() => {
-                    afterwards.stale = Some(wake);
                     self.signal(waiters, afterwards);
                     return Poll::Ready(Ok(()));
                 }
                 Ok(()) => {
-                    *place = Some(waiters.join(wake));
+                    *place = Some(waiters.join(afterwards.fresh.take()));
                     return Poll::Pending;
                 }
                 Err(now) => seen = now,
@@ -144,7 +144,6 @@ impl DynamicConcurrencyLimiter {
         waiters: &mut Waiters,
         place: &mut Option<Place>,
         held: Place,
-        wake: Wake,
         afterwards: &mut Afterwards,
     ) -> Poll<Result<(), AcquireError>> {
         let standing = waiters.standing(&held);
@@ -168,9 +167,9 @@ impl DynamicConcurrencyLimiter {
                 // No room. A release from here on finds `waiting` above zero and waits for this
                 // lock before it signals, so it finds the place as it is left here.
                 if standing == Standing::Signalled {
-                    waiters.lose(&held, wake);
+                    waiters.lose(&held, afterwards.fresh.take());
                 } else {
-                    afterwards.stale = waiters.renew(&held, wake);
+                    afterwards.stale = waiters.renew(&held, afterwards.fresh.take());
                 }
                 *place = Some(held);
                 Poll::Pending
@@ -205,21 +204,14 @@ impl DynamicConcurrencyLimiter {
         Ok(())
     }
 
-    /// Sends one signal, unless as many are unanswered as there is room. A waiter that lost too
-    /// often gets the permit itself in place of a signal.
+    /// Sends one signal, unless as many are unanswered as there is room.
     ///
     /// Every way in which room and waiters come to stand beside each other ends here: a release, a
     /// resize, an acquirer that leaves room, a waiter that leaves with a signal.
     fn signal(&self, waiters: &mut Waiters, afterwards: &mut Afterwards) {
-        if self.load().room() <= u64::from(waiters.unanswered()) {
-            return;
+        if self.load().room() > u64::from(waiters.unanswered()) {
+            afterwards.signalled = waiters.signal_first();
         }
-        afterwards.signalled =
-            if waiters.first_starves() && self.update(Word::admit_waiting).is_some() {
-                waiters.grant_first()
-            } else {
-                waiters.signal_first()
-            };
     }
 
     fn change_waiting(&self, change: impl Fn(Word) -> Option<Word>) {
@@ -228,8 +220,8 @@ impl DynamicConcurrencyLimiter {
     }
 
     fn finish(&self, afterwards: Afterwards) {
-        let Afterwards { granted, signalled, stale } = afterwards;
-        drop(stale);
+        let Afterwards { granted, signalled, stale, fresh } = afterwards;
+        drop((stale, fresh));
         for wake in [granted, signalled].into_iter().flatten() {
             self.count_wakes(1);
             wake.wake();

@@ -1,9 +1,12 @@
 //! The word: everything that decides an admission, in 64 bits, as plain arithmetic.
 //!
 //! ```text
-//!  63      62 ‥ 42    41 ‥ 21   20 ‥ 0
-//! closed   capacity   active    waiting
+//! 63 ‥ 43     42     41 ‥ 21   20 ‥ 0
+//! capacity  closed   active    waiting
 //! ```
+//!
+//! *Closed* stands right above *active*, so that the two read as one number are above every
+//! capacity once closed: one comparison tells whether there is room and the limiter is open.
 //!
 //! Nothing here is atomic and nothing here can fail silently: a step that would leave its field is
 //! refused with a value that says so. The width of a field is a parameter so that the tests can
@@ -12,7 +15,7 @@
 /// The layout in use: 21 bits a field.
 pub(super) type Word = Packed<21>;
 
-/// Three fields of `BITS` bits and one bit on top. Copied freely; the limiter keeps one in an
+/// Three fields of `BITS` bits and one bit. Copied freely; the limiter keeps one in an
 /// atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Packed<const BITS: u32>(u64);
@@ -37,12 +40,14 @@ impl<const BITS: u32> Packed<BITS> {
 
     const ONE_WAITING: u64 = 1;
     const ONE_ACTIVE: u64 = 1 << BITS;
-    const CAPACITY: u64 = Self::MAX << (2 * BITS);
-    const CLOSED: u64 = 1 << (3 * BITS);
+    const ACTIVE: u64 = Self::MAX << BITS;
+    const CLOSED: u64 = 1 << (2 * BITS);
+    const CAPACITY_SHIFT: u32 = 2 * BITS + 1;
+    const CAPACITY: u64 = Self::MAX << Self::CAPACITY_SHIFT;
 
     /// An open word with nobody in it; `capacity` is at most [`MAX`](Self::MAX).
     pub(super) const fn new(capacity: u64) -> Self {
-        Self((capacity & Self::MAX) << (2 * BITS))
+        Self((capacity & Self::MAX) << Self::CAPACITY_SHIFT)
     }
 
     pub(super) const fn from_bits(bits: u64) -> Self {
@@ -62,7 +67,7 @@ impl<const BITS: u32> Packed<BITS> {
     }
 
     pub(super) const fn capacity(self) -> u64 {
-        (self.0 >> (2 * BITS)) & Self::MAX
+        (self.0 >> Self::CAPACITY_SHIFT) & Self::MAX
     }
 
     pub(super) const fn is_closed(self) -> bool {
@@ -71,11 +76,13 @@ impl<const BITS: u32> Packed<BITS> {
 
     /// How many more would be admitted now: zero when closed, paused, full, or drained from a
     /// higher capacity.
+    #[inline]
     pub(super) const fn room(self) -> u64 {
-        if self.is_closed() { 0 } else { self.capacity().saturating_sub(self.active()) }
+        self.capacity().saturating_sub(self.closed_and_active())
     }
 
     /// Whether somebody waits who could be admitted.
+    #[inline]
     pub(super) const fn wants_a_wake(self) -> bool {
         self.waiting() != 0 && self.room() != 0
     }
@@ -83,14 +90,20 @@ impl<const BITS: u32> Packed<BITS> {
     /// One newcomer in.
     #[inline]
     pub(super) const fn admit(self) -> Result<Self, Refusal> {
-        if self.is_closed() {
-            Err(Refusal::Closed)
-        } else if self.active() < self.capacity() {
+        if self.closed_and_active() < self.capacity() {
             // Below a capacity that fits its field, so the sum fits too.
             Ok(Self(self.0 + Self::ONE_ACTIVE))
+        } else if self.is_closed() {
+            Err(Refusal::Closed)
         } else {
             Err(Refusal::Full)
         }
+    }
+
+    /// Active while open, more than any capacity once closed.
+    #[inline]
+    const fn closed_and_active(self) -> u64 {
+        (self.0 & (Self::CLOSED | Self::ACTIVE)) >> BITS
     }
 
     /// One of the waiting in; `None` if there is no room or nobody waits.
