@@ -336,14 +336,13 @@ impl Reader {
     fn finish(&mut self) -> bool {
         self.current = None;
         match self.window.rest() {
-            Some(Found::Line(line)) if self.is_whole(line.clone()) => {
-                if self.take(line) {
+            Some(Found::Line(line)) => {
+                if !self.is_whole(line.clone()) {
+                    let kind = self.fault.take().unwrap_or(DamageKind::TornLine);
+                    self.damaged(kind, line.start);
+                } else if self.take(line) {
                     return true;
                 }
-            }
-            Some(Found::Line(line)) => {
-                let kind = self.fault.take().unwrap_or(DamageKind::TornLine);
-                self.damaged(kind, line.start);
             }
             Some(Found::TooLong) => self.skip_too_long(),
             None => {}

@@ -245,7 +245,6 @@ impl Replay {
 
     /// What is next at the time `now`.
     #[inline]
-    #[expect(clippy::should_implement_trait, reason = "it takes the time and lends the record")]
     pub fn next(&mut self, now: Instant) -> Step<'_> {
         if self.lent {
             self.lent = false;
@@ -357,7 +356,7 @@ impl Replay {
         self.number += 1;
         self.pass = Pass { anchor: self.next_anchor(now), ..Pass::default() };
         for source in &mut self.sources {
-            source.to_be_opened();
+            source.rewind_later();
         }
         Step::NextPass { pass: self.number }
     }
