@@ -155,3 +155,24 @@ fn a_real_recording_cut_short_plays_what_is_whole_and_tells_where_it_ends() {
         assert_eq!(damage.text_offset, start as u64);
     }
 }
+
+#[test]
+fn real_captures_yield_what_was_received_and_nothing_else() {
+    let Some(folder) = recordings() else { return };
+    for (file, format, received) in [
+        ("binance/cryptofeed/cf_binance.jsonl.zst", Format::Cryptofeed, 265),
+        ("binance/cryptofeed/cf_binance_delivery.jsonl.zst", Format::Cryptofeed, 4371),
+        ("kraken/cf_kraken.jsonl.zst", Format::Cryptofeed, 4430),
+        ("binance/cryptofeed/cfv1_binance-ee25be.0.gz", Format::CryptofeedText, 4716),
+        ("bybit/cfv1_bybit.ws.25.0.gz", Format::CryptofeedText, 3342),
+    ] {
+        let mut reader = Reader::open(&folder.join(file)).unwrap();
+        let found = inspect(&mut reader, |record, _| {
+            assert!(record.receive_time.is_some_and(|time| time > 1_600_000_000_000_000_000));
+            assert!(serde_json::from_slice::<serde_json::Value>(record.text).is_ok(), "{file}");
+        });
+        assert_eq!((found.format, found.tally.messages), (Some(format), received), "{file}");
+        assert!(found.tally.other_records > 0, "{file}");
+        assert_eq!((found.tally.bad_lines(), found.damage), (0, None), "{file}");
+    }
+}
