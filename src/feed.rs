@@ -16,6 +16,35 @@
 //! Nothing here reads a clock but [`LineFeed`], which stamps what it receives; a [`Replay`] is told
 //! the time and says until when to wait, and [`wait_until`] does the waiting.
 //!
+//! ```
+//! use tidegate::clock::Clock;
+//! use tidegate::feed::{Recording, Replay, ReplayOptions, Step, wait_until};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! let lines = "1723161254.000 {\"bid\":\"1.0\"}\n1723161254.005 {\"bid\":\"1.1\"}\n";
+//! let recording = Recording::from_bytes("two lines", lines.into(), 1 << 20)?;
+//! let mut replay = Replay::new(vec![recording], ReplayOptions::default())?;
+//! let (clock, stop) = (Clock::system(), CancellationToken::new());
+//! let mut messages = 0;
+//! loop {
+//!     match replay.next(clock.now()) {
+//!         Step::Record { record, .. } => {
+//!             assert!(record.text.starts_with(b"{\"bid\""));
+//!             messages += 1;
+//!         }
+//!         Step::WaitUntil(due) => {
+//!             if !wait_until(&clock, due, &stop) {
+//!                 break;
+//!             }
+//!         }
+//!         Step::Ended => break,
+//!         Step::NextPass { .. } | Step::Damaged { .. } | Step::Unreadable { .. } => {}
+//!     }
+//! }
+//! assert_eq!(messages, 2);
+//! # Ok::<(), tidegate::feed::OpenError>(())
+//! ```
+//!
 //! # Trade-offs
 //!
 //! * Records are lent, valid until the next call: nothing is allocated per record, and a consumer
@@ -26,6 +55,7 @@
 //!   them back would lose the whole lines of a torn frame.
 //! * Nothing is played behind damage. A gap in the middle of a recording would be a silent one.
 
+mod capture;
 mod format;
 mod inspect;
 mod lines;

@@ -33,6 +33,7 @@
 //!   told by the number of digits before the point: up to 11 s, 12 to 14 ms, 15 to 17 µs, from 18
 //!   on ns. These are the ranges in which times from 1973 to 2262 lie, so no two units meet.
 //! * Plain JSON lines: messages without a time.
+//! * The two capture formats of cryptofeed (`capture`).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -43,6 +44,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use super::capture;
 use super::report::BadLine;
 
 /// The newest version of our own format that is read, and the one that is written.
@@ -102,6 +104,10 @@ pub enum Format {
     Stamped,
     /// Plain JSON, without a time.
     Plain,
+    /// A capture of cryptofeed's, JSON lines.
+    Cryptofeed,
+    /// An older capture of cryptofeed's, text lines.
+    CryptofeedText,
 }
 
 impl fmt::Display for Format {
@@ -110,6 +116,8 @@ impl fmt::Display for Format {
             Self::Recording => "tidegate recording",
             Self::Stamped => "time and raw text",
             Self::Plain => "plain JSON lines",
+            Self::Cryptofeed => "cryptofeed capture",
+            Self::CryptofeedText => "cryptofeed capture (text)",
         })
     }
 }
@@ -122,8 +130,10 @@ impl Format {
         };
         match line.first()? {
             b'{' if own_record(line).is_some() || spelled_out(line) => Some(Self::Recording),
+            b'{' if capture::is_json(line) => Some(Self::Cryptofeed),
             b'{' | b'[' => Some(Self::Plain),
             b'0'..=b'9' if stamped(line).is_ok() => Some(Self::Stamped),
+            b'w' | b'h' | b'0'..=b'9' if capture::is_text(line) => Some(Self::CryptofeedText),
             _ => None,
         }
     }
@@ -138,7 +148,7 @@ pub(super) enum Content {
     Decoded(Option<i64>),
     Mark(Option<i64>, Mark),
     Header(u64),
-    /// A record of a kind that this version does not know.
+    /// No message: a request, an answer over HTTP, or of a kind that this version does not know.
     Unknown,
 }
 
@@ -289,23 +299,7 @@ fn from_hex(hex: &str, out: &mut Vec<u8>) -> Option<()> {
 /// The time of a stamped line (`None`: too large for a time) and where its text starts.
 #[inline]
 fn stamped(line: &[u8]) -> Result<(Option<i64>, usize), BadLine> {
-    let (number, digits) = leading_digits(line);
-    if digits == 0 {
-        return Err(BadLine::NoTime);
-    }
-    let unit: u64 = match digits {
-        ..=11 => 1_000_000_000,
-        12..=14 => 1_000_000,
-        15..=17 => 1_000,
-        _ => 1,
-    };
-    let mut nanos = number.and_then(|number| number.checked_mul(unit));
-    let mut at = digits;
-    if line.get(at) == Some(&b'.') {
-        let (fraction, length) = fraction(&line[at + 1..], unit);
-        nanos = nanos.and_then(|nanos| nanos.checked_add(fraction));
-        at += 1 + length;
-    }
+    let (time, at) = decimal_time(line).ok_or(BadLine::NoTime)?;
     match line.get(at) {
         Some(b' ' | b'\t') => {}
         Some(_) => return Err(BadLine::NoTime),
@@ -315,7 +309,29 @@ fn stamped(line: &[u8]) -> Result<(Option<i64>, usize), BadLine> {
     if at + blanks == line.len() {
         return Err(BadLine::NoText);
     }
-    Ok((nanos.and_then(|nanos| i64::try_from(nanos).ok()), at + blanks))
+    Ok((time, at + blanks))
+}
+
+/// The time that `bytes` start with, in ns (inner `None`: too large for a time), and how long it
+/// is. `None` when they do not start with one.
+#[inline]
+pub(super) fn decimal_time(bytes: &[u8]) -> Option<(Option<i64>, usize)> {
+    let (number, digits) = leading_digits(bytes);
+    let unit: u64 = match digits {
+        0 => return None,
+        1..=11 => 1_000_000_000,
+        12..=14 => 1_000_000,
+        15..=17 => 1_000,
+        _ => 1,
+    };
+    let mut nanos = number.and_then(|number| number.checked_mul(unit));
+    let mut at = digits;
+    if bytes.get(at) == Some(&b'.') {
+        let (fraction, length) = fraction(&bytes[at + 1..], unit);
+        nanos = nanos.and_then(|nanos| nanos.checked_add(fraction));
+        at += 1 + length;
+    }
+    Some((nanos.and_then(|nanos| i64::try_from(nanos).ok()), at))
 }
 
 /// The number that `bytes` start with (`None`: above 64 bits) and how many digits it has.
@@ -489,6 +505,10 @@ mod tests {
             ("{\"stream\":\"x\"}", Some(Format::Plain)),
             ("[1]", Some(Format::Plain)),
             ("1723161254 {}", Some(Format::Stamped)),
+            ("{\"t\":\"header\",\"format\":2}", Some(Format::Cryptofeed)),
+            ("wss://x <-> 1723161254.5", Some(Format::CryptofeedText)),
+            ("1723161254.5: {}", Some(Format::CryptofeedText)),
+            ("wss://x", None),
             ("1723161254", None),
             ("# a remark", None),
         ] {

@@ -228,7 +228,6 @@ impl LineFeed {
     }
 
     /// Blocks until something happens, or `stop` is cancelled (noticed within about 50 ms).
-    #[expect(clippy::should_implement_trait, reason = "it takes a stop and lends the line")]
     pub fn next(&mut self, stop: &CancellationToken) -> LineStep<'_> {
         loop {
             if let Some(line) = self.line() {

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::capture;
 use super::format::{self, Content, Format, Record, RecordKind};
 use super::report::{BadLine, Damage, DamageKind, OpenError, OpenProblem, Tally};
 use super::unpack::{Compression, Unpacker};
@@ -268,6 +269,8 @@ impl Reader {
             Some(Format::Plain) => Ok(Content::Here(None, 0..bytes.len())),
             Some(Format::Stamped) => format::read_stamped(bytes),
             Some(Format::Recording) => format::read_own(bytes, &mut self.scratch),
+            Some(Format::Cryptofeed) => capture::read_json(bytes, &mut self.scratch),
+            Some(Format::CryptofeedText) => capture::read_text(bytes),
             None => Err(BadLine::Unrecognised),
         };
         let (time, kind, place) = match content {
@@ -292,7 +295,7 @@ impl Reader {
             Content::Decoded(time) => (time, RecordKind::Message),
             Content::Mark(time, mark) => (time, RecordKind::Mark(mark)),
             Content::Unknown => {
-                self.tally.unknown_records += 1;
+                self.tally.other_records += 1;
                 return false;
             }
             Content::Header(version) if version > format::VERSION => {
@@ -315,7 +318,7 @@ impl Reader {
             RecordKind::Message => self.tally.messages += 1,
             RecordKind::Mark(_) => self.tally.marks += 1,
         }
-        if current.time.is_none() && self.format == Some(Format::Stamped) {
+        if current.time.is_none() && self.format != Some(Format::Plain) {
             self.tally.times_out_of_range += 1;
         }
         self.tally.text_bytes += match &current.place {
@@ -336,14 +339,13 @@ impl Reader {
     fn finish(&mut self) -> bool {
         self.current = None;
         match self.window.rest() {
-            Some(Found::Line(line)) if self.is_whole(line.clone()) => {
-                if self.take(line) {
+            Some(Found::Line(line)) => {
+                if !self.is_whole(line.clone()) {
+                    let kind = self.fault.take().unwrap_or(DamageKind::TornLine);
+                    self.damaged(kind, line.start);
+                } else if self.take(line) {
                     return true;
                 }
-            }
-            Some(Found::Line(line)) => {
-                let kind = self.fault.take().unwrap_or(DamageKind::TornLine);
-                self.damaged(kind, line.start);
             }
             Some(Found::TooLong) => self.skip_too_long(),
             None => {}
@@ -359,8 +361,8 @@ impl Reader {
         let line = if self.tally.lines == 0 { self.without_byte_order_mark(line) } else { line };
         let line = &self.window.bytes()[line];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let text = match format::read_stamped(line) {
-            Ok(Content::Here(_, text)) => &line[text],
+        let text = match (format::read_stamped(line), capture::read_text(line)) {
+            (Ok(Content::Here(_, text)), _) | (_, Ok(Content::Here(_, text))) => &line[text],
             _ => line,
         };
         text.is_empty() || format::is_whole_json(text)

@@ -56,6 +56,22 @@ pub enum RecordError {
         "recording a message of {0} bytes: the largest that is recorded has {MAX_MESSAGE_BYTES}"
     )]
     TooLong(usize),
+    /// The file could not be made.
+    #[error(
+        "starting recording {file}: {error}{hint}",
+        hint = if error.kind() == io::ErrorKind::AlreadyExists {
+            "; a recording is never overwritten: name another file, or move this one away"
+        } else {
+            ""
+        }
+    )]
+    Create {
+        /// The file, as it was named.
+        file: String,
+        /// What the operating system says.
+        #[source]
+        error: io::Error,
+    },
     /// The file could not be written. The frame's records are lost; the file is good up to the
     /// frame before.
     #[error("writing the recording after {records} records: {error}")]
@@ -102,8 +118,8 @@ impl Recorder<File> {
     ///
     /// When the file exists already (a recording is never overwritten) or cannot be made.
     pub fn create(path: &Path, options: RecorderOptions) -> Result<Self, RecordError> {
-        let lost = |error| RecordError::Io { records: 0, error };
-        Self::new(File::create_new(path).map_err(lost)?, options)
+        let refused = |error| RecordError::Create { file: path.display().to_string(), error };
+        Self::new(File::create_new(path).map_err(refused)?, options)
     }
 }
 
@@ -381,7 +397,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("taken");
         std::fs::write(&path, "precious").unwrap();
-        assert!(Recorder::create(&path, RecorderOptions::default()).is_err());
+        let refused = Recorder::create(&path, RecorderOptions::default()).err().unwrap();
+        assert!(refused.to_string().contains("taken: "), "{refused}");
+        assert!(refused.to_string().contains("name another file"), "{refused}");
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
     }
 

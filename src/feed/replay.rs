@@ -245,7 +245,6 @@ impl Replay {
 
     /// What is next at the time `now`.
     #[inline]
-    #[expect(clippy::should_implement_trait, reason = "it takes the time and lends the record")]
     pub fn next(&mut self, now: Instant) -> Step<'_> {
         if self.lent {
             self.lent = false;
@@ -357,7 +356,7 @@ impl Replay {
         self.number += 1;
         self.pass = Pass { anchor: self.next_anchor(now), ..Pass::default() };
         for source in &mut self.sources {
-            source.to_be_opened();
+            source.rewind_later();
         }
         Step::NextPass { pass: self.number }
     }
@@ -394,14 +393,11 @@ impl Pass {
         if key == source::NO_TIME {
             return;
         }
-        let reached = self.reached.unwrap_or(key);
-        let behind = u64::try_from(i128::from(reached) - i128::from(key)).unwrap_or(0);
+        // A key is behind the last one only where a file's clock was set back (see `Source`): time
+        // goes on from there.
+        let reached = self.reached.replace(key).unwrap_or(key);
         let gap = if key > reached { key.abs_diff(reached).min(max_gap) } else { 0 };
         self.position = self.position.saturating_add(gap);
-        // A little behind is disorder, far behind a clock that was set back.
-        if key > reached || behind > max_gap || self.reached.is_none() {
-            self.reached = Some(key);
-        }
     }
 }
 

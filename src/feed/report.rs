@@ -18,7 +18,7 @@ pub enum BadLine {
     NoTime,
     /// A time, and nothing behind it.
     NoText,
-    /// In a recording of our own: neither a record nor a header.
+    /// In a recording of our own or a capture: none of its lines.
     NotARecord,
     /// On a line feed: the connection broke before the line's end. (The torn last line of a
     /// recording is [`DamageKind::TornLine`].)
@@ -72,8 +72,9 @@ impl fmt::Display for BadLine {
                 f.write_str("nothing follows the time; `<time> <raw text>` is expected")
             }
             Self::NotARecord => f.write_str(
-                "not a record; `{\"at\":<ns>,\"json\":<message>}`, or with \"text\", \"hex\" or \
-                 \"mark\", is expected",
+                "not a line of the file's format; in a recording \
+                 `{\"at\":<ns>,\"json\":<message>}`, or with \"text\", \"hex\" or \"mark\", is \
+                 expected",
             ),
             Self::Torn => f.write_str("the connection broke in the middle of the line"),
         }
@@ -108,8 +109,9 @@ pub struct Tally {
     pub byte_order_marks: u64,
     /// Messages whose time does not fit a time; they are yielded without one.
     pub times_out_of_range: u64,
-    /// Records of a kind that this version does not know, skipped without blame.
-    pub unknown_records: u64,
+    /// Lines that hold no received message, skipped without blame: requests and HTTP answers in a
+    /// capture, kinds of record that this version does not know.
+    pub other_records: u64,
     bad: [BadCount; BadLine::ALL.len()],
 }
 

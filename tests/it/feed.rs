@@ -36,18 +36,17 @@ fn together(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A file's text by another way: unpacked whole.
-fn text_of(path: &Path) -> String {
+fn text_of(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
-    let file = std::fs::File::open(path).unwrap();
-    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
-    text
+    flate2::read::MultiGzDecoder::new(std::fs::File::open(path)?).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 #[test]
 fn real_stamped_recordings_are_read_line_by_line_without_loss() {
     let Some(folder) = recordings() else { return };
     for path in together(&folder) {
-        let text = text_of(&path);
+        let text = text_of(&path).unwrap();
         let mut reader = Reader::open(&path).unwrap();
         for line in text.lines() {
             let (time, message) = line.split_once(' ').unwrap();
@@ -70,7 +69,7 @@ fn real_recordings_are_merged_in_time_and_each_keeps_its_order() {
     let recordings = paths.iter().map(|path| Recording::load(path, PLENTY).unwrap()).collect();
     let options = ReplayOptions { speed: Speed::Max, ..ReplayOptions::default() };
     let mut replay = Replay::new(recordings, options).unwrap();
-    let texts: Vec<String> = paths.iter().map(|path| text_of(path)).collect();
+    let texts: Vec<String> = paths.iter().map(|path| text_of(path).unwrap()).collect();
     let mut lines: Vec<_> = texts.iter().map(|text| text.lines()).collect();
     let mut last = 0;
     loop {
@@ -140,7 +139,7 @@ fn a_real_recording_rewritten_in_our_format_is_the_same_and_packs_about_as_small
 fn a_real_recording_cut_short_plays_what_is_whole_and_tells_where_it_ends() {
     let Some(folder) = recordings() else { return };
     let path = &together(&folder)[0];
-    let (whole, text) = (std::fs::read(path).unwrap(), text_of(path));
+    let (whole, text) = (std::fs::read(path).unwrap(), text_of(path).unwrap());
     for part in 1..8 {
         let cut = whole.len() * part / 8;
         let mut reader = Reader::from_bytes("cut", whole[..cut].to_vec().into()).unwrap();
@@ -154,5 +153,26 @@ fn a_real_recording_cut_short_plays_what_is_whole_and_tells_where_it_ends() {
         assert!(played > text.lines().count() as u64 * (part as u64 - 1) / 8);
         let start: usize = text.lines().take(played as usize).map(|line| line.len() + 1).sum();
         assert_eq!(damage.text_offset, start as u64);
+    }
+}
+
+#[test]
+fn real_captures_yield_what_was_received_and_nothing_else() {
+    let Some(folder) = recordings() else { return };
+    for (file, format, received) in [
+        ("binance/cryptofeed/cf_binance.jsonl.zst", Format::Cryptofeed, 265),
+        ("binance/cryptofeed/cf_binance_delivery.jsonl.zst", Format::Cryptofeed, 4371),
+        ("kraken/cf_kraken.jsonl.zst", Format::Cryptofeed, 4430),
+        ("binance/cryptofeed/cfv1_binance-ee25be.0.gz", Format::CryptofeedText, 4716),
+        ("bybit/cfv1_bybit.ws.25.0.gz", Format::CryptofeedText, 3342),
+    ] {
+        let mut reader = Reader::open(&folder.join(file)).unwrap();
+        let found = inspect(&mut reader, |record, _| {
+            assert!(record.receive_time.is_some_and(|time| time > 1_600_000_000_000_000_000));
+            assert!(serde_json::from_slice::<serde_json::Value>(record.text).is_ok(), "{file}");
+        });
+        assert_eq!((found.format, found.tally.messages), (Some(format), received), "{file}");
+        assert!(found.tally.other_records > 0, "{file}");
+        assert_eq!((found.tally.bad_lines(), found.damage), (0, None), "{file}");
     }
 }

@@ -82,12 +82,20 @@ fn every_member_of_a_gzip_file_and_every_frame_of_a_zstd_file_is_read() {
     }
 }
 
+/// A line of a JSON capture.
+fn received(number: i64) -> String {
+    let data = format!("{{\\\"number\\\":{number}}}");
+    format!("{{\"t\":\"recv\",\"conn\":\"X\",\"ts\":{number}.5,\"data\":\"{data}\"}}\n")
+}
+
 #[test]
 fn b30_a_plain_file_cut_anywhere_plays_every_whole_line_and_tells_of_the_torn_one() {
     for text in [
         stamped(12),
         (0..12).map(|n| format!("{{\"number\":{n}}}\n")).collect(),
         (0..12).map(|n| format!("{{\"at\":{n},\"json\":{{\"number\":{n}}}}}\n")).collect(),
+        (0..12).map(|n| format!("{n}.25: {{\"number\":{n}}}\n")).collect(),
+        (0..12).map(received).collect(),
     ] {
         for cut in 0..=text.len() {
             let kept = &text[..cut];

@@ -80,7 +80,7 @@ impl Source {
     }
 
     /// Another pass follows.
-    pub(super) fn to_be_opened(&mut self) {
+    pub(super) fn rewind_later(&mut self) {
         self.to_be_opened = true;
     }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 
 use super::super::report::DamageKind;
+use super::super::seeded::Seeded;
 use super::*;
 
 const MS: i64 = 1_000_000;
@@ -311,6 +312,44 @@ fn a_late_consumer_gets_everything_that_is_due_and_the_schedule_stands() {
     assert_eq!(due, Instant::from_nanos(5 + 1_000_000_000));
     assert!(matches!(replay.next(late), Step::WaitUntil(again) if again == due));
     assert_eq!(replay.position(), Duration::from_secs(1));
+}
+
+#[test]
+fn whatever_the_stamps_every_record_comes_once_in_its_file_s_order_within_the_cap() {
+    let mut seeded = Seeded::new(11);
+    for round in 0..300 {
+        let mut sizes = Vec::new();
+        let recordings: Vec<Recording> = (0..seeded.between(1, 4))
+            .map(|_| {
+                let mut time = T;
+                let stamps: Vec<i64> = (0..seeded.below(30))
+                    .map(|_| {
+                        time += i64::try_from(seeded.below(50)).unwrap() * MS;
+                        match seeded.below(20) {
+                            0 => 0,
+                            1 => i64::MAX,
+                            2 => time + 3600 * SECOND,
+                            3 => time - 40 * MS,
+                            _ => time,
+                        }
+                    })
+                    .collect();
+                sizes.push(stamps.len());
+                stamped(&stamps)
+            })
+            .collect();
+        let options = ReplayOptions { max_gap: Duration::from_millis(100), ..at_speed(1.0) };
+        let played = play_all(recordings, options);
+        let mut next = vec![0; sizes.len()];
+        for (_, source, _, text) in &played.records {
+            assert_eq!(*text, next[*source].to_string(), "round {round}");
+            next[*source] += 1;
+        }
+        assert_eq!(next, sizes, "round {round}");
+        assert!(played.times().is_sorted());
+        let most = Duration::from_millis(100) * u32::try_from(played.records.len()).unwrap();
+        assert!(played.end <= most, "round {round}");
+    }
 }
 
 #[test]
