@@ -1,1 +1,4 @@
 //! Integration tests: one binary, one module a subject.
+
+mod counting;
+mod venue;

@@ -152,10 +152,8 @@ impl Binance {
                 return Ok(Some(name));
             }
         }
-        let event = &self.message.event;
-        let quoted = event.get(b's').is_some()
-            && event.get(b'u').is_some()
-            && (event.get(b'b').is_some() || event.get(b'a').is_some());
+        let has = |letter| self.message.event.get(letter).is_some();
+        let quoted = (has(b'b') || has(b'a')) && (has(b's') || has(b'u'));
         Ok(quoted.then_some(Name::BookTicker))
     }
 
