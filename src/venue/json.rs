@@ -112,6 +112,27 @@ impl<'a> Scanner<'a> {
         Ok(Some(key))
     }
 
+    /// Passes a key of one letter and its colon, written without white space before or between, as
+    /// nearly all keys are; `None`, and nothing passed, if anything else comes. `first` as for
+    /// [`key`](Self::key).
+    #[inline]
+    pub(super) fn letter_key(&mut self, first: bool) -> Option<u8> {
+        let at = if first {
+            self.at
+        } else if self.peek() == b',' {
+            self.at + 1
+        } else {
+            return None;
+        };
+        match self.bytes.get(at..)?.first_chunk() {
+            Some(&[b'"', letter, b'"', b':']) if letter.is_ascii_alphabetic() => {
+                self.at = at + 4;
+                Some(letter)
+            }
+            _ => None,
+        }
+    }
+
     /// Passes the next value, whatever it is.
     #[inline]
     pub(super) fn value(&mut self) -> Result<Span, Fault> {
@@ -286,6 +307,7 @@ impl<'a> Scanner<'a> {
                     b'"' => {
                         self.text()?;
                     }
+                    b'[' if self.level() => {}
                     b'[' => {
                         opening = Kind::Array;
                         continue 'open;
@@ -300,6 +322,27 @@ impl<'a> Scanner<'a> {
                 }
             }
         }
+    }
+
+    /// Passes a level of an order book, `["price","size"]` without white space; nothing, and
+    /// `false`, if anything else comes.
+    #[inline]
+    fn level(&mut self) -> bool {
+        let bytes = self.bytes;
+        let starts = |at: usize, with: &[u8]| bytes.get(at..at + with.len()) == Some(with);
+        if !starts(self.at, b"[\"") {
+            return false;
+        }
+        let price = plain_end(bytes, self.at + 2);
+        if !starts(price, b"\",\"") {
+            return false;
+        }
+        let size = plain_end(bytes, price + 3);
+        if !starts(size, b"\"]") {
+            return false;
+        }
+        self.at = size + 2;
+        true
     }
 }
 
@@ -397,7 +440,7 @@ mod tests {
         let mut scanner = Scanner::new(text);
         scanner.enter()?;
         let mut first = true;
-        while scanner.key(first)?.is_some() {
+        while scanner.letter_key(first).is_some() || scanner.key(first)?.is_some() {
             scanner.value()?;
             first = false;
         }
@@ -468,6 +511,18 @@ mod tests {
             "[\"12345678\",\"123456789\",\"1234567\"]",
             "{\"\":0}",
             "{\"a\":1 ,\n\"b\":2}",
+            "{\"a\":1,\"b\":}",
+            "{\"a\":1\"b\":2}",
+            "{\"a\":1,,\"b\":2}",
+            "{\"a\":1,\"b\":2,\"c\"}",
+            "[[\"1\",\"2\"],[\"3\",\"4\"]]",
+            "[[\"1\",\"2\"][\"3\",\"4\"]]",
+            "[[\"1\",\"2\",\"3\"]]",
+            "[[\"1\",\"2\"",
+            "[[\"1\",\"2",
+            "[[\"1\" ,\"2\"]]",
+            "[[\"1\\n\",\"2\"]]",
+            "[[\"1\",\"2\"],]",
         ] {
             agrees(text.as_bytes());
         }

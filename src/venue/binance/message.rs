@@ -176,7 +176,13 @@ impl Message {
     ) -> Result<(), Fault> {
         scanner.enter()?;
         let mut first = true;
-        while let Some(key) = scanner.key(first)? {
+        loop {
+            if let Some(letter) = scanner.letter_key(first) {
+                first = false;
+                self.letter(scanner, bytes, level, letter)?;
+                continue;
+            }
+            let Some(key) = scanner.key(first)? else { break };
             first = false;
             if let (Kind::Text, &[letter]) = (key.kind, key.of(bytes)) {
                 self.letter(scanner, bytes, level, letter)?;
