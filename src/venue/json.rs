@@ -48,8 +48,8 @@ pub(super) enum Kind {
 /// Why the text is not JSON that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The grammar is broken at this byte.
-    Malformed(usize),
+    /// The grammar is broken.
+    Malformed,
     /// Longer or nested deeper than is read.
     TooLarge,
 }
@@ -85,6 +85,16 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Passes `text` if it comes next, to the byte; else nothing, and `false`.
+    #[inline]
+    pub(super) fn pass(&mut self, text: &[u8]) -> bool {
+        let comes = self.bytes.get(self.at..self.at + text.len()) == Some(text);
+        if comes {
+            self.at += text.len();
+        }
+        comes
+    }
+
     /// Steps into an object, to be read by [`key`](Self::key) and [`value`](Self::value).
     #[inline]
     pub(super) fn enter(&mut self) -> Result<(), Fault> {
@@ -105,7 +115,7 @@ impl<'a> Scanner<'a> {
                 self.next_byte();
             }
             _ if first => {}
-            _ => return Err(self.fault()),
+            _ => return Err(Fault::Malformed),
         }
         let key = self.text()?;
         self.expect(b':')?;
@@ -136,6 +146,11 @@ impl<'a> Scanner<'a> {
     /// Passes the next value, whatever it is.
     #[inline]
     pub(super) fn value(&mut self) -> Result<Span, Fault> {
+        // Most values are text right behind the colon.
+        if self.peek() == b'"' { self.text() } else { self.other_value() }
+    }
+
+    fn other_value(&mut self) -> Result<Span, Fault> {
         match self.next_byte() {
             b'"' => self.text(),
             b'-' | b'0'..=b'9' => self.number(),
@@ -144,7 +159,7 @@ impl<'a> Scanner<'a> {
             b'n' => self.word(b"null", Kind::Null),
             b't' => self.word(b"true", Kind::Bool),
             b'f' => self.word(b"false", Kind::Bool),
-            _ => Err(self.fault()),
+            _ => Err(Fault::Malformed),
         }
     }
 
@@ -152,7 +167,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
         self.next_byte();
-        if self.at == self.bytes.len() { Ok(()) } else { Err(self.fault()) }
+        if self.at == self.bytes.len() { Ok(()) } else { Err(Fault::Malformed) }
     }
 
     #[inline]
@@ -166,13 +181,8 @@ impl<'a> Scanner<'a> {
             self.at += 1;
             Ok(())
         } else {
-            Err(self.fault())
+            Err(Fault::Malformed)
         }
-    }
-
-    #[cold]
-    fn fault(&self) -> Fault {
-        Fault::Malformed(self.at)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a message's length fits 32 bits")]
@@ -183,7 +193,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn text(&mut self) -> Result<Span, Fault> {
         if self.peek() != b'"' {
-            return Err(self.fault());
+            return Err(Fault::Malformed);
         }
         let start = self.at + 1;
         let end = plain_end(self.bytes, start);
@@ -210,10 +220,10 @@ impl<'a> Scanner<'a> {
                     match self.peek() {
                         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
                         b'u' if hex4(self.bytes, self.at + 1).is_some() => self.at += 5,
-                        _ => return Err(self.fault()),
+                        _ => return Err(Fault::Malformed),
                     }
                 }
-                _ => return Err(self.fault()),
+                _ => return Err(Fault::Malformed),
             }
         }
     }
@@ -247,16 +257,22 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn digits(&mut self) -> Result<(), Fault> {
         let start = self.at;
+        // Ids and times have thirteen digits and more.
+        while let Some(eight) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
+            && all_digits(u64::from_le_bytes(*eight))
+        {
+            self.at += 8;
+        }
         while self.peek().is_ascii_digit() {
             self.at += 1;
         }
-        if self.at == start { Err(self.fault()) } else { Ok(()) }
+        if self.at == start { Err(Fault::Malformed) } else { Ok(()) }
     }
 
     fn word(&mut self, word: &[u8], kind: Kind) -> Result<Span, Fault> {
         let start = self.at;
         if self.bytes.get(start..start + word.len()) != Some(word) {
-            return Err(self.fault());
+            return Err(Fault::Malformed);
         }
         self.at += word.len();
         Ok(Self::span(start, self.at, kind))
@@ -292,7 +308,7 @@ impl<'a> Scanner<'a> {
                 }
                 if !first {
                     if byte != b',' {
-                        return Err(self.fault());
+                        return Err(Fault::Malformed);
                     }
                     self.at += 1;
                     self.next_byte();
@@ -397,6 +413,14 @@ fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 const TOPS: u64 = ONES << 7;
+
+/// Whether all eight bytes are digits: the high half of each must be 3, and still be 3 after adding
+/// 6. No sum carries into the next byte where the first holds.
+#[inline]
+fn all_digits(word: u64) -> bool {
+    let halves = |word: u64| word & (ONES * 0xF0);
+    halves(word) == ONES * 0x30 && halves(word.wrapping_add(ONES * 6)) == ONES * 0x30
+}
 
 /// Where the run of plain text from `at` ends: at a quote, a backslash, a control character, or the
 /// end of the message. Eight bytes at a time.
@@ -563,6 +587,18 @@ mod tests {
             for stop in [&b"\""[..], b"\\", b"\n", b"\0", b"\x1f", b""] {
                 let text = [&vec![0xE9; length], stop, b"\"\\zz\x01"].concat();
                 assert_eq!(plain_end(&text, 0), length, "{stop:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn eight_digits_are_told_at_once() {
+        assert!(all_digits(u64::from_le_bytes(*b"01234567")) && all_digits(ONES * 0x39));
+        for place in 0..8 {
+            for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
+                let mut text = *b"09909990";
+                text[place] = byte;
+                assert!(!all_digits(u64::from_le_bytes(text)), "{byte} at {place}");
             }
         }
     }

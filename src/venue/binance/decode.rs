@@ -183,8 +183,9 @@ impl Binance {
         }
         let symbol = symbol(&self.message.event, message, &mut self.scratch)?;
         let book = self.books.book(symbol).of("s")?;
+        let instrument = book.instrument();
         let quote = book.sides(update_id, bid, ask, times).of("u")?;
-        events.push(Event::Quote { instrument: book.instrument(), quote });
+        events.push(Event::Quote { instrument, quote: *quote });
         Ok(Class::Quote)
     }
 
@@ -229,8 +230,9 @@ impl Binance {
         let (times, time) = self.times(receive_time, message);
         let symbol = symbol(&self.message.event, message, &mut self.scratch)?;
         let book = self.books.book(symbol).of("s")?;
+        let instrument = book.instrument();
         let quote = book.trade(Trade { stream, id, price, size, time }, times).of(member)?;
-        events.push(Event::Quote { instrument: book.instrument(), quote });
+        events.push(Event::Quote { instrument, quote: *quote });
         Ok(Class::Quote)
     }
 
@@ -315,13 +317,15 @@ impl Binance {
     }
 
     /// The message's times, and the time of the transaction itself (`T`). A transaction's time is
-    /// nearer to the market than the time of the event that tells it (`E`), so it goes first.
+    /// nearer to the market than the time of the event that tells it (`E`), which is read only where
+    /// there is no other.
     #[inline]
     fn times(&mut self, receive: i64, message: &[u8]) -> (Times, Option<i64>) {
         let (event, oddities) = (&self.message.event, &mut self.oddities);
         let transaction = time(event, b'T', self.units, message, &mut self.scratch, oddities);
-        let told = time(event, b'E', self.units, message, &mut self.scratch, oddities);
-        (Times { venue: transaction.or(told), receive }, transaction)
+        let venue = transaction
+            .or_else(|| time(event, b'E', self.units, message, &mut self.scratch, oddities));
+        (Times { venue, receive }, transaction)
     }
 
     /// A message that is no event: an answer, a heartbeat, a snapshot, or unknown.
