@@ -604,6 +604,12 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig {
+            rng_seed: proptest::test_runner::RngSeed::Fixed(1),
+            failure_persistence: None,
+            ..ProptestConfig::with_cases(2_000)
+        })]
+
         #[test]
         fn the_verdict_on_any_text_is_the_oracles(
             text in r#"[\[\]{},:" \\0-9eE.+a"ntrufls-]{0,24}"#,
