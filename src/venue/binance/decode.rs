@@ -33,7 +33,17 @@ struct Binance {
     message: Message,
     oddities: Oddities,
     scratch: Vec<u8>,
-    problem: String,
+    problem: Option<Problem>,
+    /// The start of the message that was the problem.
+    excerpt: Vec<u8>,
+}
+
+/// The latest problem, put into words only when somebody asks.
+struct Problem {
+    what: &'static str,
+    member: &'static str,
+    /// The excerpt is not the whole message.
+    cut: bool,
 }
 
 /// Why a message is refused, and the member that is to blame.
@@ -76,8 +86,15 @@ impl Codec for Binance {
         self.history.new_session();
     }
 
-    fn last_problem(&self) -> Option<&str> {
-        (!self.problem.is_empty()).then_some(&self.problem)
+    fn last_problem(&self) -> Option<String> {
+        let Problem { what, member, cut } = self.problem.as_ref()?;
+        let mut text = (*what).to_owned();
+        if !member.is_empty() {
+            let _ = write!(text, " (member \"{member}\")");
+        }
+        let more = if *cut { "…" } else { "" };
+        let _ = write!(text, " in {}{more}", self.excerpt.escape_ascii());
+        Some(text)
     }
 }
 
@@ -92,7 +109,8 @@ impl Binance {
             message: Message::new(),
             oddities: Oddities::default(),
             scratch: Vec::new(),
-            problem: String::new(),
+            problem: None,
+            excerpt: Vec::new(),
         }
     }
 
@@ -121,7 +139,13 @@ impl Binance {
         if let Some(class) = self.message.unread {
             return Ok(class);
         }
-        match self.name(message)? {
+        let name = self.name(message)?;
+        // The venue sends no quotes or fills in arrays: better told than read in part.
+        if self.message.array && !matches!(name, Some(Name::Other(_))) {
+            self.tell("unknown array", "", message);
+            return Ok(Class::Unknown);
+        }
+        match name {
             Some(Name::BookTicker) => self.book_ticker(message, receive_time, events),
             Some(Name::Trade) => self.trade(TradeStream::Trades, message, receive_time, events),
             Some(Name::AggTrade) => {
@@ -131,7 +155,7 @@ impl Binance {
             Some(Name::OrderTradeUpdate) => self.fill(true, message, receive_time, events),
             Some(Name::Other(class)) => {
                 if class == Class::Control(Control::Error) {
-                    self.tell("the venue reports an error", message);
+                    self.tell("the venue reports an error", "", message);
                 }
                 Ok(class)
             }
@@ -336,7 +360,7 @@ impl Binance {
             return Class::Unused(Unused::Snapshot);
         }
         if has(Member::Error) || has(Member::Code) {
-            self.tell("the venue reports an error", message);
+            self.tell("the venue reports an error", "", message);
             return Class::Control(Control::Error);
         }
         if self.message.get(Member::Result).is_some() || has(Member::Status) {
@@ -347,7 +371,7 @@ impl Binance {
         if self.message.get(Member::Beat).is_some() || beat(Member::Word) || beat(Member::Payload) {
             return Class::Control(Control::Heartbeat);
         }
-        self.tell("unknown stream or event", message);
+        self.tell("unknown stream or event", "", message);
         Class::Unknown
     }
 
@@ -370,28 +394,16 @@ impl Binance {
     #[cold]
     fn refuse(&mut self, trouble: &Trouble, message: &[u8]) -> Class {
         self.oddities = Oddities::default();
-        self.problem.clear();
-        let _ = match trouble.member {
-            "" => write!(self.problem, "{}", trouble.reason.label()),
-            member => write!(self.problem, "{} (member \"{member}\")", trouble.reason.label()),
-        };
-        self.quote(message);
+        self.tell(trouble.reason.label(), trouble.member, message);
         Class::Refused(trouble.reason)
     }
 
     #[cold]
-    fn tell(&mut self, what: &str, message: &[u8]) {
-        self.problem.clear();
-        self.problem.push_str(what);
-        self.quote(message);
-    }
-
-    /// Appends the start of the message to the problem.
-    fn quote(&mut self, message: &[u8]) {
+    fn tell(&mut self, what: &'static str, member: &'static str, message: &[u8]) {
         const MOST: usize = 160;
-        let start = &message[..message.len().min(MOST)];
-        let more = if message.len() > MOST { "…" } else { "" };
-        let _ = write!(self.problem, " in {}{more}", start.escape_ascii());
+        self.excerpt.clear();
+        self.excerpt.extend_from_slice(&message[..message.len().min(MOST)]);
+        self.problem = Some(Problem { what, member, cut: message.len() > MOST });
     }
 }
 

@@ -101,6 +101,8 @@ pub(super) struct Message {
     pub(super) order: Letters,
     /// The class that the stream's name alone decides: the payload is checked and not read.
     pub(super) unread: Option<Class>,
+    /// The message is an array, and its members are those of its first element.
+    pub(super) array: bool,
     /// A member that is used occurs twice.
     pub(super) duplicate: bool,
     /// A longer member that is not known.
@@ -122,6 +124,7 @@ impl Message {
             event: Letters::new(),
             order: Letters::new(),
             unread: None,
+            array: false,
             duplicate: false,
             unknown_member: false,
             members: [Span::NONE; MEMBERS],
@@ -156,6 +159,7 @@ impl Message {
     /// Reads an array: of its elements, the first if it is an object.
     pub(super) fn read_array(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.forget();
+        self.array = true;
         let mut scanner = Scanner::new(bytes);
         let array = scanner.value()?;
         scanner.finish()?;
@@ -170,6 +174,7 @@ impl Message {
         self.event.filled = 0;
         self.order.filled = 0;
         self.unread = None;
+        self.array = false;
         self.duplicate = false;
         self.unknown_member = false;
         self.filled = 0;

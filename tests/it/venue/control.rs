@@ -118,6 +118,8 @@ const OTHERS: &[(&str, Class)] = &[
     ("{}", Unknown),
     ("[]", Unknown),
     ("[1]", Unknown),
+    (r#"[{"e":"trade","s":"SOLUSDT","t":1,"p":"1","q":"1"}]"#, Unknown),
+    (r#" [{"u":1,"s":"SOLUSDT","b":"1","B":"1","a":"2","A":"2"}]"#, Unknown),
 ];
 
 /// What cannot be read at all.
