@@ -2,7 +2,7 @@
 //!
 //! A price is never a float. [`parse`] keeps every digit, trailing zeros included, reads exponent
 //! notation, and refuses what is not a finite number or has more digits than can be kept exactly.
-//! [`write`] never writes an exponent. [`Sum`] adds and multiplies without rounding, or says so.
+//! [`write()`] never writes an exponent. [`Sum`] adds and multiplies without rounding, or says so.
 
 pub use rust_decimal::Decimal;
 
