@@ -15,6 +15,7 @@
 //! memory one behind the other and are read in a loop on one core, and the recordings hold five
 //! instruments, so every state stays in the cache.
 
+#[allow(unreachable_pub, reason = "shared by every bench")]
 mod harness;
 #[path = "../tests/it/venue/recordings.rs"]
 mod recordings;

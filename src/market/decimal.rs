@@ -2,7 +2,7 @@
 //!
 //! A price is never a float. [`parse`] keeps every digit, trailing zeros included, reads exponent
 //! notation, and refuses what is not a finite number or has more digits than can be kept exactly.
-//! [`write`] never writes an exponent. [`Sum`] adds and multiplies without rounding, or says so.
+//! [`write()`] never writes an exponent. [`Sum`] adds and multiplies without rounding, or says so.
 
 pub use rust_decimal::Decimal;
 
@@ -35,6 +35,9 @@ pub const MAX_SCALE: u32 = 28;
 ///
 /// [`DecimalError`]: empty, not a finite number, or too many digits.
 pub fn parse(text: &[u8]) -> Result<Decimal, DecimalError> {
+    if let Some(value) = parse_plain(text) {
+        return Ok(value);
+    }
     let mut rest = text;
     if rest.is_empty() {
         return Err(DecimalError::Empty);
@@ -83,6 +86,30 @@ pub fn parse(text: &[u8]) -> Result<Decimal, DecimalError> {
         return Err(DecimalError::TooLong);
     }
     Ok(compose(mantissa, scale, negative && mantissa != 0))
+}
+
+/// The everyday case: at most 19 characters, digits and at most one point, in 64-bit
+/// arithmetic. `None` for anything else, which the general reading decides.
+#[inline]
+fn parse_plain(text: &[u8]) -> Option<Decimal> {
+    if text.len() > 19 {
+        return None;
+    }
+    let mut mantissa: u64 = 0;
+    let mut point = None;
+    for (position, &byte) in text.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit <= 9 {
+            mantissa = mantissa * 10 + u64::from(digit);
+        } else if byte == b'.' && point.is_none() {
+            point = Some(position + 1);
+        } else {
+            return None;
+        }
+    }
+    let digits = text.len() - usize::from(point.is_some());
+    let scale = point.map_or(0, |after| text.len() - after);
+    (digits > 0).then(|| compose(mantissa.into(), u32::try_from(scale).unwrap_or(0), false))
 }
 
 /// The digits after the `e`: an optional sign and at least one digit.

@@ -151,7 +151,7 @@ impl Book {
         bid: Side,
         ask: Side,
         times: Times,
-    ) -> Result<Quote, Refusal> {
+    ) -> Result<&Quote, Refusal> {
         if self.update_id.is_some_and(|held| update_id < held) {
             return Err(Refusal::LateQuote);
         }
@@ -164,7 +164,7 @@ impl Book {
 
     /// Takes a trade, and answers the complete quote one tick on.
     #[inline]
-    pub(super) fn trade(&mut self, trade: Trade, times: Times) -> Result<Quote, Refusal> {
+    pub(super) fn trade(&mut self, trade: Trade, times: Times) -> Result<&Quote, Refusal> {
         let held = &mut self.trade_ids[trade.stream as usize];
         if held.is_some_and(|held| trade.id < held) {
             return Err(Refusal::LateTrade);
@@ -183,11 +183,11 @@ impl Book {
     }
 
     #[inline]
-    fn tick(&mut self, times: Times) -> Quote {
+    fn tick(&mut self, times: Times) -> &Quote {
         self.quote.tick += 1;
         self.quote.venue_time = times.venue;
         self.quote.receive_time = times.receive;
-        self.quote
+        &self.quote
     }
 }
 

@@ -48,9 +48,9 @@ pub trait Codec: Send {
     /// are kept, and ticks rise on. A reconnect to the same venue is *not* a new session.
     fn new_session(&mut self);
 
-    /// What the latest refused, unknown or error message said, for a log; at most a few hundred
-    /// bytes. `None` before the first.
-    fn last_problem(&self) -> Option<&str>;
+    /// What the latest refused, unknown or error message said, for a log; at most a thousand
+    /// bytes, put together when asked for. `None` before the first.
+    fn last_problem(&self) -> Option<String>;
 }
 
 /// What a codec needs to know beside the messages.

@@ -118,6 +118,12 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig {
+            rng_seed: proptest::test_runner::RngSeed::Fixed(2),
+            failure_persistence: None,
+            ..ProptestConfig::with_cases(2_000)
+        })]
+
         #[test]
         fn no_fill_is_counted_twice_and_none_within_the_window_is_lost(
             trades in proptest::collection::vec(0_u64..200, 0..400),

@@ -48,8 +48,8 @@ pub(super) enum Kind {
 /// Why the text is not JSON that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The grammar is broken at this byte.
-    Malformed(usize),
+    /// The grammar is broken.
+    Malformed,
     /// Longer or nested deeper than is read.
     TooLarge,
 }
@@ -85,6 +85,16 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Passes `text` if it comes next, to the byte; else nothing, and `false`.
+    #[inline]
+    pub(super) fn pass(&mut self, text: &[u8]) -> bool {
+        let comes = self.bytes.get(self.at..self.at + text.len()) == Some(text);
+        if comes {
+            self.at += text.len();
+        }
+        comes
+    }
+
     /// Steps into an object, to be read by [`key`](Self::key) and [`value`](Self::value).
     #[inline]
     pub(super) fn enter(&mut self) -> Result<(), Fault> {
@@ -105,16 +115,42 @@ impl<'a> Scanner<'a> {
                 self.next_byte();
             }
             _ if first => {}
-            _ => return Err(self.fault()),
+            _ => return Err(Fault::Malformed),
         }
         let key = self.text()?;
         self.expect(b':')?;
         Ok(Some(key))
     }
 
+    /// Passes a key of one letter and its colon, written without white space before or between, as
+    /// nearly all keys are; `None`, and nothing passed, if anything else comes. `first` as for
+    /// [`key`](Self::key).
+    #[inline]
+    pub(super) fn letter_key(&mut self, first: bool) -> Option<u8> {
+        let at = if first {
+            self.at
+        } else if self.peek() == b',' {
+            self.at + 1
+        } else {
+            return None;
+        };
+        match self.bytes.get(at..)?.first_chunk() {
+            Some(&[b'"', letter, b'"', b':']) if letter.is_ascii_alphabetic() => {
+                self.at = at + 4;
+                Some(letter)
+            }
+            _ => None,
+        }
+    }
+
     /// Passes the next value, whatever it is.
     #[inline]
     pub(super) fn value(&mut self) -> Result<Span, Fault> {
+        // Most values are text right behind the colon.
+        if self.peek() == b'"' { self.text() } else { self.other_value() }
+    }
+
+    fn other_value(&mut self) -> Result<Span, Fault> {
         match self.next_byte() {
             b'"' => self.text(),
             b'-' | b'0'..=b'9' => self.number(),
@@ -123,7 +159,7 @@ impl<'a> Scanner<'a> {
             b'n' => self.word(b"null", Kind::Null),
             b't' => self.word(b"true", Kind::Bool),
             b'f' => self.word(b"false", Kind::Bool),
-            _ => Err(self.fault()),
+            _ => Err(Fault::Malformed),
         }
     }
 
@@ -131,7 +167,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
         self.next_byte();
-        if self.at == self.bytes.len() { Ok(()) } else { Err(self.fault()) }
+        if self.at == self.bytes.len() { Ok(()) } else { Err(Fault::Malformed) }
     }
 
     #[inline]
@@ -145,13 +181,8 @@ impl<'a> Scanner<'a> {
             self.at += 1;
             Ok(())
         } else {
-            Err(self.fault())
+            Err(Fault::Malformed)
         }
-    }
-
-    #[cold]
-    fn fault(&self) -> Fault {
-        Fault::Malformed(self.at)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a message's length fits 32 bits")]
@@ -162,7 +193,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn text(&mut self) -> Result<Span, Fault> {
         if self.peek() != b'"' {
-            return Err(self.fault());
+            return Err(Fault::Malformed);
         }
         let start = self.at + 1;
         let end = plain_end(self.bytes, start);
@@ -189,10 +220,10 @@ impl<'a> Scanner<'a> {
                     match self.peek() {
                         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
                         b'u' if hex4(self.bytes, self.at + 1).is_some() => self.at += 5,
-                        _ => return Err(self.fault()),
+                        _ => return Err(Fault::Malformed),
                     }
                 }
-                _ => return Err(self.fault()),
+                _ => return Err(Fault::Malformed),
             }
         }
     }
@@ -226,16 +257,22 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn digits(&mut self) -> Result<(), Fault> {
         let start = self.at;
+        // Ids and times have thirteen digits and more.
+        while let Some(eight) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
+            && all_digits(u64::from_le_bytes(*eight))
+        {
+            self.at += 8;
+        }
         while self.peek().is_ascii_digit() {
             self.at += 1;
         }
-        if self.at == start { Err(self.fault()) } else { Ok(()) }
+        if self.at == start { Err(Fault::Malformed) } else { Ok(()) }
     }
 
     fn word(&mut self, word: &[u8], kind: Kind) -> Result<Span, Fault> {
         let start = self.at;
         if self.bytes.get(start..start + word.len()) != Some(word) {
-            return Err(self.fault());
+            return Err(Fault::Malformed);
         }
         self.at += word.len();
         Ok(Self::span(start, self.at, kind))
@@ -271,7 +308,7 @@ impl<'a> Scanner<'a> {
                 }
                 if !first {
                     if byte != b',' {
-                        return Err(self.fault());
+                        return Err(Fault::Malformed);
                     }
                     self.at += 1;
                     self.next_byte();
@@ -286,6 +323,7 @@ impl<'a> Scanner<'a> {
                     b'"' => {
                         self.text()?;
                     }
+                    b'[' if self.level() => {}
                     b'[' => {
                         opening = Kind::Array;
                         continue 'open;
@@ -300,6 +338,27 @@ impl<'a> Scanner<'a> {
                 }
             }
         }
+    }
+
+    /// Passes a level of an order book, `["price","size"]` without white space; nothing, and
+    /// `false`, if anything else comes.
+    #[inline]
+    fn level(&mut self) -> bool {
+        let bytes = self.bytes;
+        let starts = |at: usize, with: &[u8]| bytes.get(at..at + with.len()) == Some(with);
+        if !starts(self.at, b"[\"") {
+            return false;
+        }
+        let price = plain_end(bytes, self.at + 2);
+        if !starts(price, b"\",\"") {
+            return false;
+        }
+        let size = plain_end(bytes, price + 3);
+        if !starts(size, b"\"]") {
+            return false;
+        }
+        self.at = size + 2;
+        true
     }
 }
 
@@ -355,6 +414,14 @@ fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
 const TOPS: u64 = ONES << 7;
 
+/// Whether all eight bytes are digits: the high half of each must be 3, and still be 3 after adding
+/// 6. No sum carries into the next byte where the first holds.
+#[inline]
+fn all_digits(word: u64) -> bool {
+    let halves = |word: u64| word & (ONES * 0xF0);
+    halves(word) == ONES * 0x30 && halves(word.wrapping_add(ONES * 6)) == ONES * 0x30
+}
+
 /// Where the run of plain text from `at` ends: at a quote, a backslash, a control character, or the
 /// end of the message. Eight bytes at a time.
 #[inline]
@@ -397,7 +464,7 @@ mod tests {
         let mut scanner = Scanner::new(text);
         scanner.enter()?;
         let mut first = true;
-        while scanner.key(first)?.is_some() {
+        while scanner.letter_key(first).is_some() || scanner.key(first)?.is_some() {
             scanner.value()?;
             first = false;
         }
@@ -468,6 +535,18 @@ mod tests {
             "[\"12345678\",\"123456789\",\"1234567\"]",
             "{\"\":0}",
             "{\"a\":1 ,\n\"b\":2}",
+            "{\"a\":1,\"b\":}",
+            "{\"a\":1\"b\":2}",
+            "{\"a\":1,,\"b\":2}",
+            "{\"a\":1,\"b\":2,\"c\"}",
+            "[[\"1\",\"2\"],[\"3\",\"4\"]]",
+            "[[\"1\",\"2\"][\"3\",\"4\"]]",
+            "[[\"1\",\"2\",\"3\"]]",
+            "[[\"1\",\"2\"",
+            "[[\"1\",\"2",
+            "[[\"1\" ,\"2\"]]",
+            "[[\"1\\n\",\"2\"]]",
+            "[[\"1\",\"2\"],]",
         ] {
             agrees(text.as_bytes());
         }
@@ -512,7 +591,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn eight_digits_are_told_at_once() {
+        assert!(all_digits(u64::from_le_bytes(*b"01234567")) && all_digits(ONES * 0x39));
+        for place in 0..8 {
+            for byte in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
+                let mut text = *b"09909990";
+                text[place] = byte;
+                assert!(!all_digits(u64::from_le_bytes(text)), "{byte} at {place}");
+            }
+        }
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig {
+            rng_seed: proptest::test_runner::RngSeed::Fixed(1),
+            failure_persistence: None,
+            ..ProptestConfig::with_cases(2_000)
+        })]
+
         #[test]
         fn the_verdict_on_any_text_is_the_oracles(
             text in r#"[\[\]{},:" \\0-9eE.+a"ntrufls-]{0,24}"#,

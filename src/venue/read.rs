@@ -160,7 +160,16 @@ fn unsigned(digits: &[u8]) -> Result<u64, ()> {
         return Err(());
     }
     let mut value: u64 = 0;
-    for &digit in digits {
+    // Nineteen digits cannot overflow.
+    let (safe, rest) = digits.split_at(digits.len().min(19));
+    for &digit in safe {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(());
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    for &digit in rest {
         let digit = digit.wrapping_sub(b'0');
         if digit > 9 {
             return Err(());

@@ -7,3 +7,4 @@ mod feed;
 mod limiter;
 mod worker_conformance;
 mod worker_support;
+mod venue;

@@ -33,7 +33,17 @@ struct Binance {
     message: Message,
     oddities: Oddities,
     scratch: Vec<u8>,
-    problem: String,
+    problem: Option<Problem>,
+    /// The start of the message that was the problem.
+    excerpt: Vec<u8>,
+}
+
+/// The latest problem, put into words only when somebody asks.
+struct Problem {
+    what: &'static str,
+    member: &'static str,
+    /// The excerpt is not the whole message.
+    cut: bool,
 }
 
 /// Why a message is refused, and the member that is to blame.
@@ -76,8 +86,15 @@ impl Codec for Binance {
         self.history.new_session();
     }
 
-    fn last_problem(&self) -> Option<&str> {
-        (!self.problem.is_empty()).then_some(&self.problem)
+    fn last_problem(&self) -> Option<String> {
+        let Problem { what, member, cut } = self.problem.as_ref()?;
+        let mut text = (*what).to_owned();
+        if !member.is_empty() {
+            let _ = write!(text, " (member \"{member}\")");
+        }
+        let more = if *cut { "…" } else { "" };
+        let _ = write!(text, " in {}{more}", self.excerpt.escape_ascii());
+        Some(text)
     }
 }
 
@@ -92,7 +109,8 @@ impl Binance {
             message: Message::new(),
             oddities: Oddities::default(),
             scratch: Vec::new(),
-            problem: String::new(),
+            problem: None,
+            excerpt: Vec::new(),
         }
     }
 
@@ -121,7 +139,13 @@ impl Binance {
         if let Some(class) = self.message.unread {
             return Ok(class);
         }
-        match self.name(message)? {
+        let name = self.name(message)?;
+        // The venue sends no quotes or fills in arrays: better told than read in part.
+        if self.message.array && !matches!(name, Some(Name::Other(_))) {
+            self.tell("unknown array", "", message);
+            return Ok(Class::Unknown);
+        }
+        match name {
             Some(Name::BookTicker) => self.book_ticker(message, receive_time, events),
             Some(Name::Trade) => self.trade(TradeStream::Trades, message, receive_time, events),
             Some(Name::AggTrade) => {
@@ -131,7 +155,7 @@ impl Binance {
             Some(Name::OrderTradeUpdate) => self.fill(true, message, receive_time, events),
             Some(Name::Other(class)) => {
                 if class == Class::Control(Control::Error) {
-                    self.tell("the venue reports an error", message);
+                    self.tell("the venue reports an error", "", message);
                 }
                 Ok(class)
             }
@@ -152,10 +176,8 @@ impl Binance {
                 return Ok(Some(name));
             }
         }
-        let event = &self.message.event;
-        let quoted = event.get(b's').is_some()
-            && event.get(b'u').is_some()
-            && (event.get(b'b').is_some() || event.get(b'a').is_some());
+        let has = |letter| self.message.event.get(letter).is_some();
+        let quoted = (has(b'b') || has(b'a')) && (has(b's') || has(b'u'));
         Ok(quoted.then_some(Name::BookTicker))
     }
 
@@ -185,8 +207,9 @@ impl Binance {
         }
         let symbol = symbol(&self.message.event, message, &mut self.scratch)?;
         let book = self.books.book(symbol).of("s")?;
+        let instrument = book.instrument();
         let quote = book.sides(update_id, bid, ask, times).of("u")?;
-        events.push(Event::Quote { instrument: book.instrument(), quote });
+        events.push(Event::Quote { instrument, quote: *quote });
         Ok(Class::Quote)
     }
 
@@ -231,8 +254,9 @@ impl Binance {
         let (times, time) = self.times(receive_time, message);
         let symbol = symbol(&self.message.event, message, &mut self.scratch)?;
         let book = self.books.book(symbol).of("s")?;
+        let instrument = book.instrument();
         let quote = book.trade(Trade { stream, id, price, size, time }, times).of(member)?;
-        events.push(Event::Quote { instrument: book.instrument(), quote });
+        events.push(Event::Quote { instrument, quote: *quote });
         Ok(Class::Quote)
     }
 
@@ -317,13 +341,15 @@ impl Binance {
     }
 
     /// The message's times, and the time of the transaction itself (`T`). A transaction's time is
-    /// nearer to the market than the time of the event that tells it (`E`), so it goes first.
+    /// nearer to the market than the time of the event that tells it (`E`), which is read only where
+    /// there is no other.
     #[inline]
     fn times(&mut self, receive: i64, message: &[u8]) -> (Times, Option<i64>) {
         let (event, oddities) = (&self.message.event, &mut self.oddities);
         let transaction = time(event, b'T', self.units, message, &mut self.scratch, oddities);
-        let told = time(event, b'E', self.units, message, &mut self.scratch, oddities);
-        (Times { venue: transaction.or(told), receive }, transaction)
+        let venue = transaction
+            .or_else(|| time(event, b'E', self.units, message, &mut self.scratch, oddities));
+        (Times { venue, receive }, transaction)
     }
 
     /// A message that is no event: an answer, a heartbeat, a snapshot, or unknown.
@@ -334,7 +360,7 @@ impl Binance {
             return Class::Unused(Unused::Snapshot);
         }
         if has(Member::Error) || has(Member::Code) {
-            self.tell("the venue reports an error", message);
+            self.tell("the venue reports an error", "", message);
             return Class::Control(Control::Error);
         }
         if self.message.get(Member::Result).is_some() || has(Member::Status) {
@@ -345,7 +371,7 @@ impl Binance {
         if self.message.get(Member::Beat).is_some() || beat(Member::Word) || beat(Member::Payload) {
             return Class::Control(Control::Heartbeat);
         }
-        self.tell("unknown stream or event", message);
+        self.tell("unknown stream or event", "", message);
         Class::Unknown
     }
 
@@ -368,28 +394,16 @@ impl Binance {
     #[cold]
     fn refuse(&mut self, trouble: &Trouble, message: &[u8]) -> Class {
         self.oddities = Oddities::default();
-        self.problem.clear();
-        let _ = match trouble.member {
-            "" => write!(self.problem, "{}", trouble.reason.label()),
-            member => write!(self.problem, "{} (member \"{member}\")", trouble.reason.label()),
-        };
-        self.quote(message);
+        self.tell(trouble.reason.label(), trouble.member, message);
         Class::Refused(trouble.reason)
     }
 
     #[cold]
-    fn tell(&mut self, what: &str, message: &[u8]) {
-        self.problem.clear();
-        self.problem.push_str(what);
-        self.quote(message);
-    }
-
-    /// Appends the start of the message to the problem.
-    fn quote(&mut self, message: &[u8]) {
+    fn tell(&mut self, what: &'static str, member: &'static str, message: &[u8]) {
         const MOST: usize = 160;
-        let start = &message[..message.len().min(MOST)];
-        let more = if message.len() > MOST { "…" } else { "" };
-        let _ = write!(self.problem, " in {}{more}", start.escape_ascii());
+        self.excerpt.clear();
+        self.excerpt.extend_from_slice(&message[..message.len().min(MOST)]);
+        self.problem = Some(Problem { what, member, cut: message.len() > MOST });
     }
 }
 

@@ -101,6 +101,8 @@ pub(super) struct Message {
     pub(super) order: Letters,
     /// The class that the stream's name alone decides: the payload is checked and not read.
     pub(super) unread: Option<Class>,
+    /// The message is an array, and its members are those of its first element.
+    pub(super) array: bool,
     /// A member that is used occurs twice.
     pub(super) duplicate: bool,
     /// A longer member that is not known.
@@ -110,13 +112,11 @@ pub(super) struct Message {
     key: Vec<u8>,
 }
 
-/// Which object the members belong to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Top,
-    Payload,
-    Order,
-}
+/// Which object the members belong to: a constant, so that each level has code of its own.
+type Level = u8;
+const TOP: Level = 0;
+const PAYLOAD: Level = 1;
+const ORDER: Level = 2;
 
 impl Message {
     pub(super) const fn new() -> Self {
@@ -124,6 +124,7 @@ impl Message {
             event: Letters::new(),
             order: Letters::new(),
             unread: None,
+            array: false,
             duplicate: false,
             unknown_member: false,
             members: [Span::NONE; MEMBERS],
@@ -142,19 +143,29 @@ impl Message {
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.forget();
         let mut scanner = Scanner::new(bytes);
-        self.object(&mut scanner, bytes, Level::Top)?;
+        // The way that nearly all messages of a combined connection begin.
+        if scanner.pass(b"{\"stream\":") {
+            self.member(&mut scanner, bytes, Member::Stream)?;
+            if scanner.pass(b",\"data\":") {
+                self.member(&mut scanner, bytes, Member::Payload)?;
+            }
+            self.members::<TOP>(&mut scanner, bytes, false)?;
+        } else {
+            self.object::<TOP>(&mut scanner, bytes)?;
+        }
         scanner.finish()
     }
 
     /// Reads an array: of its elements, the first if it is an object.
     pub(super) fn read_array(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.forget();
+        self.array = true;
         let mut scanner = Scanner::new(bytes);
         let array = scanner.value()?;
         scanner.finish()?;
         let mut first = Scanner::from(bytes, array.start + 1);
         if first.next_byte() == b'{' {
-            self.object(&mut first, bytes, Level::Payload)?;
+            self.object::<PAYLOAD>(&mut first, bytes)?;
         }
         Ok(())
     }
@@ -163,87 +174,106 @@ impl Message {
         self.event.filled = 0;
         self.order.filled = 0;
         self.unread = None;
+        self.array = false;
         self.duplicate = false;
         self.unknown_member = false;
         self.filled = 0;
     }
 
-    fn object(
+    #[inline]
+    fn object<const LEVEL: Level>(
         &mut self,
         scanner: &mut Scanner<'_>,
         bytes: &[u8],
-        level: Level,
     ) -> Result<(), Fault> {
         scanner.enter()?;
-        let mut first = true;
-        while let Some(key) = scanner.key(first)? {
-            first = false;
-            if let (Kind::Text, &[letter]) = (key.kind, key.of(bytes)) {
-                self.letter(scanner, bytes, level, letter)?;
-            } else {
-                self.longer(scanner, bytes, level, key)?;
-            }
-        }
-        Ok(())
+        self.members::<LEVEL>(scanner, bytes, true)
     }
 
+    /// The members of the object stepped into, to its end; `first` if none has been read.
     #[inline]
-    fn letter(
+    fn members<const LEVEL: Level>(
         &mut self,
         scanner: &mut Scanner<'_>,
         bytes: &[u8],
-        level: Level,
+        mut first: bool,
+    ) -> Result<(), Fault> {
+        loop {
+            if let Some(letter) = scanner.letter_key(first) {
+                first = false;
+                self.letter::<LEVEL>(scanner, bytes, letter)?;
+                continue;
+            }
+            let Some(key) = scanner.key(first)? else { return Ok(()) };
+            first = false;
+            self.longer::<LEVEL>(scanner, bytes, key)?;
+        }
+    }
+
+    /// The member called `letter`, its key passed.
+    #[inline]
+    fn letter<const LEVEL: Level>(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        bytes: &[u8],
         letter: u8,
     ) -> Result<(), Fault> {
-        if !letter.is_ascii_alphabetic() {
-            self.unknown_member = true;
-            return scanner.value().map(drop);
-        }
-        let opens_order = letter == b'o' && level != Level::Order && scanner.next_byte() == b'{';
-        let span = if opens_order {
+        let span = if LEVEL != ORDER && letter == b'o' && scanner.next_byte() == b'{' {
             // Twice is a duplicate, told by the letter's own slot below.
-            self.object(scanner, bytes, Level::Order)?;
-            Span { kind: Kind::Object, ..Span::NONE }
+            self.order(scanner, bytes)?
         } else {
             scanner.value()?
         };
         // Letters at the top beside a payload would mix two events: whichever comes second is told.
-        let beside = level == Level::Top && self.get(Member::Payload).is_some();
-        let letters = if level == Level::Order { &mut self.order } else { &mut self.event };
+        let beside = LEVEL == TOP && self.get(Member::Payload).is_some();
+        let letters = if LEVEL == ORDER { &mut self.order } else { &mut self.event };
         self.duplicate |= !letters.put(letter, span) | beside;
         Ok(())
     }
 
-    #[inline]
-    fn longer(
+    fn order(&mut self, scanner: &mut Scanner<'_>, bytes: &[u8]) -> Result<Span, Fault> {
+        self.object::<ORDER>(scanner, bytes)?;
+        Ok(Span { kind: Kind::Object, ..Span::NONE })
+    }
+
+    /// A member whose key was not passed as a letter: longer, or spaced out, or escaped.
+    fn longer<const LEVEL: Level>(
         &mut self,
         scanner: &mut Scanner<'_>,
         bytes: &[u8],
-        level: Level,
         key: Span,
     ) -> Result<(), Fault> {
         let mut name = key.of(bytes);
         if key.kind == Kind::Escaped {
-            let mut unescaped = std::mem::take(&mut self.key);
-            unescaped.clear();
-            let meant = unescape(name, &mut unescaped);
-            self.key = unescaped;
-            if meant.is_some()
-                && let &[letter] = self.key.as_slice()
-            {
-                return self.letter(scanner, bytes, level, letter);
+            self.key.clear();
+            if unescape(name, &mut self.key).is_some() {
+                name = &self.key;
             }
-            name = &self.key;
         }
-        let member = Member::of(name).filter(|member| match level {
-            Level::Top => true,
-            Level::Payload => matches!(member, Member::Account | Member::LastUpdateId),
-            Level::Order => false,
+        if let &[letter] = name
+            && letter.is_ascii_alphabetic()
+        {
+            return self.letter::<LEVEL>(scanner, bytes, letter);
+        }
+        let member = Member::of(name).filter(|member| match LEVEL {
+            TOP => true,
+            PAYLOAD => matches!(member, Member::Account | Member::LastUpdateId),
+            _ => false,
         });
-        let Some(member) = member else {
-            self.unknown_member |= level != Level::Order && !is_known(name);
-            return scanner.value().map(drop);
-        };
+        if let Some(member) = member {
+            return self.member(scanner, bytes, member);
+        }
+        self.unknown_member |= LEVEL != ORDER && !is_known(name);
+        scanner.value().map(drop)
+    }
+
+    /// A member that means something, its key passed.
+    fn member(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        bytes: &[u8],
+        member: Member,
+    ) -> Result<(), Fault> {
         let span = if member == Member::Payload && scanner.next_byte() == b'{' {
             self.payload(scanner, bytes)?
         } else {
@@ -264,7 +294,7 @@ impl Message {
             return scanner.value();
         }
         self.duplicate |= self.event.filled != 0;
-        self.object(scanner, bytes, Level::Payload)?;
+        self.object::<PAYLOAD>(scanner, bytes)?;
         Ok(Span { kind: Kind::Object, ..Span::NONE })
     }
 }

@@ -68,6 +68,9 @@ pub(super) fn event(name: &[u8]) -> Option<Name> {
 /// quotes, whose event has no name.
 #[inline]
 pub(super) fn stream(name: &[u8]) -> Option<Name> {
+    if name.ends_with(b"@bookTicker") {
+        return Some(Name::BookTicker);
+    }
     let kind = stream_kind(name);
     Some(match kind {
         b"bookTicker" => Name::BookTicker,
@@ -80,6 +83,10 @@ pub(super) fn stream(name: &[u8]) -> Option<Name> {
 /// The class of a stream whose payload is of no use; `None` if it may be of use.
 #[inline]
 pub(super) fn unused_stream(name: &[u8]) -> Option<Class> {
+    // The streams that nearly all messages come on, told at a glance.
+    if name.ends_with(b"@bookTicker") || name.ends_with(b"@trade") {
+        return None;
+    }
     unused_kind(stream_kind(name))
 }
 

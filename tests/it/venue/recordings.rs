@@ -5,18 +5,19 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Messages of one recording, in the order they were received.
-pub struct Recording {
+pub(crate) struct Recording {
     /// The file's name within its folder.
-    pub name: String,
+    #[allow(dead_code, reason = "the bench has no use for it")]
+    pub(crate) name: String,
     /// The venue whose codec reads it.
-    pub venue: &'static str,
+    pub(crate) venue: &'static str,
     text: Vec<u8>,
     messages: Vec<(i64, std::ops::Range<usize>)>,
 }
 
 impl Recording {
     /// Each message with its receive time.
-    pub fn messages(&self) -> impl Iterator<Item = (i64, &[u8])> {
+    pub(crate) fn messages(&self) -> impl Iterator<Item = (i64, &[u8])> {
         self.messages.iter().map(|(time, range)| (*time, &self.text[range.clone()]))
     }
 
@@ -28,7 +29,7 @@ impl Recording {
 }
 
 /// The five Binance recordings that were made at the same time on one clock.
-pub fn binance() -> Option<Vec<Recording>> {
+pub(crate) fn binance() -> Option<Vec<Recording>> {
     let folder = folder()?.join("binance");
     let files = [
         ("binance", "spot/btcusdt_20240808.gz"),
@@ -42,7 +43,7 @@ pub fn binance() -> Option<Vec<Recording>> {
 
 /// Whole conversations, acks and requests' answers included.
 #[allow(dead_code, reason = "the bench has no use for it")]
-pub fn binance_conversations() -> Option<Vec<Recording>> {
+pub(crate) fn binance_conversations() -> Option<Vec<Recording>> {
     let folder = folder()?.join("binance/cryptofeed");
     let files = [
         ("binance", "cf_binance.jsonl.zst"),

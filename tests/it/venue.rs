@@ -1,0 +1,13 @@
+//! Venue codecs, held to one list of cases for every venue, to an oracle on real recordings, and to
+//! mutated messages.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod cases;
+mod control;
+mod fills;
+mod golden;
+mod mutation;
+mod oracle;
+mod recordings;
+mod subject;

@@ -1,0 +1,199 @@
+//! Damaged messages: none makes a codec panic, and none makes it say a number that was not there.
+
+use std::collections::HashSet;
+
+use rand::rngs::StdRng;
+use rand::{Rng as _, RngExt as _, SeedableRng};
+use tidegate::market::Decimal;
+use tidegate::venue::{Class, Codec, Event, VENUES};
+
+use super::golden::{FUTURES_FILL, SAMPLES, SPOT_FILL};
+use super::recordings;
+use super::subject::Subject;
+
+const MUTANTS: usize = 100_000;
+
+/// Pieces that are likely to mean something where they do not belong.
+const PIECES: &[&str] = &[
+    "null",
+    "\"\"",
+    "\"",
+    "\\",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "e",
+    "E",
+    "-",
+    "+",
+    ".",
+    "0",
+    "1e99",
+    "NaN",
+    "true",
+    "\\u0000",
+    "\\ud800",
+    "18446744073709551616",
+    "\"s\":\"ETHUSDT\",",
+    "\"data\":{",
+    "\"b\":\"1\",",
+    "\u{0}",
+    "龙",
+    "1e-7",
+    "999999999999999999999999999999",
+];
+
+fn mutate(message: &[u8], random: &mut StdRng) -> Vec<u8> {
+    let mut bytes = message.to_vec();
+    let mutations = if random.random() { 1 } else { random.random_range(2..=4) };
+    for _ in 0..mutations {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = random.random_range(0..bytes.len());
+        let end = (at + random.random_range(1..=12)).min(bytes.len());
+        match random.random_range(0..8) {
+            0 => bytes[at] ^= 1 << random.random_range(0..8),
+            1 => bytes[at] = random.random(),
+            2 => drop(bytes.drain(at..end)),
+            3 => {
+                let piece = PIECES[random.random_range(0..PIECES.len())];
+                drop(bytes.splice(at..at, piece.bytes()));
+            }
+            4 => {
+                let piece = PIECES[random.random_range(0..PIECES.len())];
+                drop(bytes.splice(at..end, piece.bytes()));
+            }
+            5 => {
+                let copied = bytes[at..end].to_vec();
+                let to = random.random_range(0..=bytes.len());
+                drop(bytes.splice(to..to, copied));
+            }
+            6 => bytes.truncate(at),
+            _ => {
+                let digits: Vec<usize> =
+                    (0..bytes.len()).filter(|&at| bytes[at].is_ascii_digit()).collect();
+                if !digits.is_empty() {
+                    let at = digits[random.random_range(0..digits.len())];
+                    bytes[at] = b'0' + random.random_range(0..10);
+                }
+            }
+        }
+    }
+    bytes
+}
+
+/// Every number in the message: each run of the characters that numbers are made of, read by another
+/// reader than the codec's where that can read it.
+fn numbers(message: &[u8]) -> HashSet<Decimal> {
+    let mut found = HashSet::new();
+    let text = String::from_utf8_lossy(message);
+    let numeric = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E');
+    for run in text.split(|c| !numeric(c)).filter(|run| !run.is_empty() && run.len() < 64) {
+        let plain: Result<Decimal, _> = run.parse();
+        found.extend(plain.or_else(|_| Decimal::from_scientific(&run.replace('E', "e"))));
+        // Zero is zero whatever its exponent, which that reader does not know.
+        let mantissa = run.split(['e', 'E']).next().unwrap_or_default();
+        found.extend(mantissa.parse().ok().filter(Decimal::is_zero));
+    }
+    found
+}
+
+/// The corpus of a venue: our own messages, and real ones if they are at hand.
+fn corpus(venue: &str) -> Vec<Vec<u8>> {
+    let own = SAMPLES.iter().filter(|s| s.venue == venue).map(|s| s.message);
+    let fill = if venue == "binance" { SPOT_FILL } else { FUTURES_FILL };
+    let mut corpus: Vec<Vec<u8>> = own.chain([fill]).map(|m| m.as_bytes().to_vec()).collect();
+    let Some(recordings) = recordings::binance() else {
+        eprintln!("SKIPPED: no recordings at hand, so only our own messages were mutated");
+        return corpus;
+    };
+    for recording in recordings.iter().filter(|recording| recording.venue == venue) {
+        // Every few hundredth, so that the whole recording has its part.
+        let real = recording.messages().step_by(331).filter(|(_, message)| message.len() < 4_000);
+        corpus.extend(real.map(|(_, message)| message.to_vec()));
+    }
+    corpus
+}
+
+#[test]
+fn b06_no_damaged_message_panics_or_makes_a_number_that_was_not_in_it() {
+    let mut random = StdRng::seed_from_u64(0x7467);
+    let (mut accepted, mut refused) = (0, 0);
+    for venue in VENUES {
+        let corpus = corpus(venue.name);
+        for _ in 0..MUTANTS.div_ceil(VENUES.len()) {
+            let message = mutate(&corpus[random.random_range(0..corpus.len())], &mut random);
+            // A codec of its own: whatever it emits must be from this message alone.
+            let mut subject = Subject::new(venue.name);
+            match subject.read(&message) {
+                Class::Refused(_) => refused += 1,
+                Class::Quote => {
+                    accepted += 1;
+                    let Event::Quote { quote, .. } = subject.events[0] else { panic!() };
+                    let told = [
+                        quote.bid,
+                        quote.bid_size,
+                        quote.ask,
+                        quote.ask_size,
+                        quote.last,
+                        quote.last_size,
+                    ];
+                    check(&message, &told);
+                }
+                Class::Fill => {
+                    accepted += 1;
+                    let Event::Fill(fill) = subject.events[0] else { panic!() };
+                    check(&message, &[Some(fill.price), Some(fill.quantity)]);
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(accepted > MUTANTS / 20, "{accepted}: too few still meant something to prove much");
+    assert!(refused > MUTANTS / 20, "{refused}: too few were damaged enough to prove much");
+}
+
+fn check(message: &[u8], told: &[Option<Decimal>]) {
+    let there = numbers(message);
+    for number in told.iter().flatten() {
+        assert!(there.contains(number), "{number} from {}", String::from_utf8_lossy(message));
+    }
+}
+
+#[test]
+fn a_codec_that_has_read_any_damage_still_reads_the_next_good_message() {
+    let mut random = StdRng::seed_from_u64(7);
+    for venue in VENUES {
+        let samples: Vec<_> = SAMPLES.iter().filter(|s| s.venue == venue.name).collect();
+        let mut subject = Subject::new(venue.name);
+        let mut ticks = 0;
+        for _ in 0..2_000 {
+            let sample = samples[random.random_range(0..samples.len())];
+            let mut damaged = mutate(sample.message.as_bytes(), &mut random);
+            // Another symbol, so that what damage makes of it stays beside the good one.
+            while let Some(at) = memchr::memmem::find(&damaged, b"SOL") {
+                damaged[at..at + 3].copy_from_slice(b"BAD");
+            }
+            subject.read(&damaged);
+            ticks += 1;
+            assert_eq!(subject.quote(sample.message).tick, ticks);
+        }
+    }
+}
+
+#[test]
+fn random_bytes_panic_nowhere() {
+    let mut random = StdRng::seed_from_u64(9);
+    let mut subject = Subject::new("binance");
+    for length in 0..2_000 {
+        let mut bytes = vec![0; length];
+        random.fill_bytes(&mut bytes);
+        subject.read(&bytes);
+    }
+    let codec: &mut dyn Codec = subject.codec.as_mut();
+    codec.new_session();
+}
