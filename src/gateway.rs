@@ -36,6 +36,13 @@ pub mod stats;
 mod throttle;
 mod view;
 
+/// The lane and the bell by themselves, for the model checks alone.
+#[cfg(feature = "loom")]
+#[doc(hidden)]
+pub mod model {
+    pub use super::lane::{Bell, Lane};
+}
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

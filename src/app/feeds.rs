@@ -151,11 +151,9 @@ fn open(settings: &FeedSettings, clock: &Clock) -> anyhow::Result<Opened> {
 
 fn recording(source: &Source) -> anyhow::Result<Recording> {
     Ok(match source {
-        Source::Sample => Recording::from_bytes(
-            "embedded:sample",
-            bytes::Bytes::from_static(SAMPLE),
-            KEEP_BYTES,
-        )?,
+        Source::Sample => {
+            Recording::from_bytes("embedded:sample", bytes::Bytes::from_static(SAMPLE), KEEP_BYTES)?
+        }
         Source::File(path) => Recording::load_or_stream(Path::new(path), KEEP_BYTES)?,
     })
 }
@@ -181,13 +179,15 @@ fn intake(
         .name(format!("board-{}", settings.name))
         .capacity(settings.queue)
         .max_keys(most(gateway.instruments().limit()))
-        .start::<InstrumentId, _, _>(gateway.board_stage(&settings.name), CancellationToken::new())?;
+        .start::<InstrumentId, _, _>(
+            gateway.board_stage(&settings.name),
+            CancellationToken::new(),
+        )?;
     let (fills, coalescing) = CoalescingSpWorker::builder()
         .name(format!("ledger-{}", settings.name))
         .capacity(FILLS_QUEUE)
         .max_keys(most(gateway.volume_keys().limit()))
         .start(gateway.ledger_stage(&settings.name), CancellationToken::new())?;
-    let intake =
-        Intake::new(codec, feed.clone(), quotes, fills, gateway.volume_keys().clone());
+    let intake = Intake::new(codec, feed.clone(), quotes, fills, gateway.volume_keys().clone());
     Ok((intake, (conflation, coalescing)))
 }

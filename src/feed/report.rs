@@ -146,7 +146,7 @@ impl Tally {
         self.crlf_lines += other.crlf_lines;
         self.byte_order_marks += other.byte_order_marks;
         self.times_out_of_range += other.times_out_of_range;
-        self.unknown_records += other.unknown_records;
+        self.other_records += other.other_records;
         for (mine, theirs) in self.bad.iter_mut().zip(other.bad) {
             if mine.count == 0 {
                 mine.first_line = theirs.first_line;

@@ -30,13 +30,15 @@
 //! | fence in `mark`, `want`, `about_to_sleep` | `SeqCst` | the store-then-look pairs above |
 //! | bell state | `SeqCst` | the same pairs |
 
+#![allow(unreachable_pub, reason = "public for the model checks, which are another crate")]
+
 #[cfg(feature = "loom")]
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 #[cfg(not(feature = "loom"))]
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// Which topics of one shard have changed, and which the shard wants.
-pub(crate) struct Lane {
+pub struct Lane {
     words: Box<[AtomicU64]>,
     summary: Box<[AtomicU64]>,
     wanted: Box<[AtomicU64]>,
@@ -45,7 +47,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(topics: usize) -> Self {
+    pub fn new(topics: usize) -> Self {
         let words = topics.div_ceil(64).max(1);
         Self {
             words: zeroes(words),
@@ -57,7 +59,7 @@ impl Lane {
 
     /// Notes that a topic has changed; its new value is on the board already. `first` says that
     /// the topic is new to the board. Answers whether the shard wants to hear of it.
-    pub(crate) fn mark(&self, topic: usize, first: bool) -> bool {
+    pub fn mark(&self, topic: usize, first: bool) -> bool {
         let (word, bit) = (topic / 64, 1 << (topic % 64));
         let Some(bits) = self.words.get(word) else { return false };
         if bits.fetch_or(bit, Ordering::AcqRel) == 0 {
@@ -69,7 +71,7 @@ impl Lane {
     }
 
     /// Announces that the shard wants a topic. What the board says of it is to be read *after*.
-    pub(crate) fn want(&self, topic: usize) {
+    pub fn want(&self, topic: usize) {
         if let Some(bits) = self.wanted.get(topic / 64) {
             bits.fetch_or(1 << (topic % 64), Ordering::Relaxed);
             fence(Ordering::SeqCst);
@@ -77,7 +79,7 @@ impl Lane {
     }
 
     /// The shard no longer wants a topic.
-    pub(crate) fn unwant(&self, topic: usize) {
+    pub fn unwant(&self, topic: usize) {
         if let Some(bits) = self.wanted.get(topic / 64) {
             bits.fetch_and(!(1 << (topic % 64)), Ordering::Relaxed);
         }
@@ -85,13 +87,13 @@ impl Lane {
 
     /// Announces whether the shard wants to hear of topics that are new. What is known already is
     /// to be looked through *after*.
-    pub(crate) fn want_new(&self, wants: bool) {
+    pub fn want_new(&self, wants: bool) {
         self.wants_new.store(wants, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
     /// Whether a wanted topic has changed since the last drain.
-    pub(crate) fn has_work(&self) -> bool {
+    pub fn has_work(&self) -> bool {
         self.summary.iter().enumerate().any(|(index, summary)| {
             let mut groups = summary.load(Ordering::Acquire);
             while groups != 0 {
@@ -107,7 +109,7 @@ impl Lane {
     }
 
     /// Takes every changed topic and gives it to `visit`, which may read the board.
-    pub(crate) fn drain(&self, mut visit: impl FnMut(usize)) {
+    pub fn drain(&self, mut visit: impl FnMut(usize)) {
         for (index, summary) in self.summary.iter().enumerate() {
             // A look first is safe on this side: a bit missed now is rung for, or seen next time.
             if summary.load(Ordering::Acquire) == 0 {
@@ -132,28 +134,28 @@ fn zeroes(count: usize) -> Box<[AtomicU64]> {
 }
 
 /// Whether a shard sleeps, so that a writer rings only then: a ring costs a system call.
-pub(crate) struct Bell {
+pub struct Bell {
     asleep: AtomicBool,
 }
 
 impl Bell {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { asleep: AtomicBool::new(false) }
     }
 
     /// The shard is about to sleep; it looks once more for work *after* this.
-    pub(crate) fn about_to_sleep(&self) {
+    pub fn about_to_sleep(&self) {
         self.asleep.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
     /// The shard is awake.
-    pub(crate) fn awake(&self) {
+    pub fn awake(&self) {
         self.asleep.store(false, Ordering::SeqCst);
     }
 
     /// Whether the caller has to wake the shard; says so to one caller only.
-    pub(crate) fn must_ring(&self) -> bool {
+    pub fn must_ring(&self) -> bool {
         fence(Ordering::SeqCst);
         self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst)
     }

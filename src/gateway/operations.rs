@@ -26,6 +26,7 @@ pub(crate) struct Reach<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) quotes: &'a mut View<Quote>,
     pub(crate) volumes: &'a mut View<Volume>,
+    pub(crate) now: Instant,
 }
 
 /// Obeys one text message and queues its answers.
@@ -34,8 +35,8 @@ pub(crate) fn obey<L: Link>(
     index: u32,
     text: &str,
     reach: &mut Reach<'_>,
-    now: Instant,
 ) {
+    let now = reach.now;
     let request = match protocol::parse(text) {
         Ok(request) => request,
         Err(fault) => {
@@ -133,7 +134,7 @@ impl Refused<'_> {
             (
                 ErrorCode::TooManyInstruments,
                 &self.too_many,
-                format!("a subscriber may have {most} instruments"),
+                format!("a subscriber may have {most} instruments, and as many accounts"),
             ),
         ] {
             if !names.is_empty() {
@@ -173,7 +174,7 @@ fn subscribe<L: Link>(
                             >= reach.limits.max_instruments
                     {
                         refused.too_many.push(name);
-                    } else if add_quote(session, index, instrument, reach.quotes) {
+                    } else if add_quote(session, index, instrument, reach.quotes, reach.now) {
                         subscribed.push(name);
                     } else {
                         waiting.push(name);
@@ -204,7 +205,7 @@ fn subscribe<L: Link>(
                         all_fit = false;
                         break;
                     }
-                    if add_quote(session, index, instrument, reach.quotes) {
+                    if add_quote(session, index, instrument, reach.quotes, reach.now) {
                         let name = reach.shared.instruments.name(instrument).to_owned();
                         subscribed.push(name.into());
                     }
@@ -236,13 +237,15 @@ pub(crate) fn add_quote<L: Link>(
     index: u32,
     instrument: InstrumentId,
     quotes: &mut View<Quote>,
+    now: Instant,
 ) -> bool {
     let topic = instrument.0;
     if quotes.slot_of(topic, index).is_none() {
         let slot = session.quotes.add(topic);
         let mirror = quotes.add(topic, Interest { session: index, slot });
         if mirror.tick > 0 {
-            session.quotes.mark(slot, mirror.tick, mirror.accepted_at);
+            // Held since it was asked for, however old the value is.
+            session.quotes.mark(slot, mirror.tick, now);
         }
     }
     quotes.mirror(topic).is_some_and(|mirror| mirror.tick > 0)
@@ -254,13 +257,14 @@ pub(crate) fn add_volume<L: Link>(
     index: u32,
     volume: VolumeId,
     volumes: &mut View<Volume>,
+    now: Instant,
 ) {
     let topic = volume.0;
     if volumes.slot_of(topic, index).is_none() {
         let slot = session.volumes.add(topic);
         let mirror = volumes.add(topic, Interest { session: index, slot });
         if mirror.tick > 0 {
-            session.volumes.mark(slot, mirror.tick, mirror.accepted_at);
+            session.volumes.mark(slot, mirror.tick, now);
         }
     }
 }
@@ -378,28 +382,33 @@ fn subscribe_volume<L: Link>(
     accounts: Vec<Cow<'_, str>>,
     reach: &mut Reach<'_>,
 ) {
-    let (good, bad): (Vec<_>, Vec<_>) =
+    let (asked, bad): (Vec<_>, Vec<_>) =
         accounts.into_iter().partition(|account| account == ALL_ACCOUNTS || is_account(account));
-    for account in &good {
-        if session.accounts.iter().any(|known| **known == **account) {
+    let mut refused = Refused::default();
+    let mut good = Vec::with_capacity(asked.len());
+    for account in asked {
+        let known = session.accounts.iter().any(|known| **known == *account);
+        if !known && session.accounts.len() >= reach.limits.max_instruments {
+            refused.too_many.push(account);
             continue;
         }
-        if session.accounts.len() >= reach.limits.max_instruments {
-            break;
+        if !known {
+            session.accounts.push(account.as_ref().into());
         }
-        session.accounts.push(account.as_ref().into());
+        good.push(account);
     }
     for feed in reach.shared.feeds.ids() {
         reach.shared.feeds.want(reach.shared.feeds.get(feed).venue());
     }
     for volume in known_volumes(reach.shared) {
         if wants_volume(session, reach.shared, volume) {
-            add_volume(session, index, volume, reach.volumes);
+            add_volume(session, index, volume, reach.volumes, reach.now);
         }
     }
     if !good.is_empty() {
         answer(session, "ack", id, &[("accounts", &good)], reach);
     }
+    refused.say(session, id, reach);
     refuse_accounts(session, id, &bad);
 }
 

@@ -284,7 +284,7 @@ impl<L: Link> Shard<L> {
         self.look_at_limits();
         self.look_at_time(now);
         self.look_at_feeds();
-        self.look_for_new_topics();
+        self.look_for_new_topics(now);
         self.sweep(now);
         let mut visits = 0;
         while visits < VISITS_A_TURN {
@@ -365,7 +365,7 @@ impl<L: Link> Shard<L> {
 
     /// Gives new instruments and volume keys to the sessions whose patterns, names or accounts
     /// they match.
-    fn look_for_new_topics(&mut self) {
+    fn look_for_new_topics(&mut self, now: Instant) {
         if self.watchers == 0 {
             // Operations look through what is known themselves.
             self.known_instruments = self.shared.instruments.len();
@@ -382,7 +382,7 @@ impl<L: Link> Shard<L> {
                 if operations::claims(&mut seat.session, shared.instruments.name(id))
                     && seat.session.quotes.len() < limits.max_instruments
                 {
-                    operations::add_quote(&mut seat.session, index, id, quotes);
+                    operations::add_quote(&mut seat.session, index, id, quotes, now);
                     self.enqueue(index);
                 }
             }
@@ -395,7 +395,7 @@ impl<L: Link> Shard<L> {
                 let Self { seats, shared, volumes, .. } = self;
                 let Some(Some(seat)) = seats.get_mut(index as usize) else { continue };
                 if operations::wants_volume(&seat.session, shared, id) {
-                    operations::add_volume(&mut seat.session, index, id, volumes);
+                    operations::add_volume(&mut seat.session, index, id, volumes, now);
                     self.enqueue(index);
                 }
             }
@@ -491,8 +491,7 @@ impl<L: Link> Shard<L> {
             session,
             index,
             text,
-            &mut operations::Reach { shared, limits, quotes, volumes },
-            now,
+            &mut operations::Reach { shared, limits, quotes, volumes, now },
         );
         match (watched, is_watcher(session)) {
             (false, true) => *watchers += 1,
@@ -504,7 +503,7 @@ impl<L: Link> Shard<L> {
             // Announce first, look after: a topic that is new in between is seen by one of both.
             self.quotes.lane().want_new(watching);
             self.volumes.lane().want_new(watching);
-            self.look_for_new_topics();
+            self.look_for_new_topics(now);
         }
     }
 

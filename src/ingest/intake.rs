@@ -68,7 +68,10 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
         self.events.clear();
         let decoded = self.codec.decode(text, receive_time, &mut self.events);
         self.feed.count(decoded.class, decoded.oddities);
-        if matches!(decoded.class, Class::Refused(_) | Class::Unknown) {
+        if matches!(decoded.class, Class::Refused(_) | Class::Unknown)
+            && self.feed.counted(decoded.class).is_power_of_two()
+        {
+            // Ever rarer, because a flood of refusals should not cost their wording.
             self.note_problem();
         }
         for place in 0..self.events.len() {
@@ -144,7 +147,7 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
     #[cold]
     fn note_problem(&self) {
         if let Some(problem) = self.codec.last_problem() {
-            self.feed.note_problem(problem.to_owned());
+            self.feed.note_problem(problem);
         }
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Books {
     feed: FeedId,
     instruments: Arc<Instruments>,
     by_symbol: HashMap<Box<[u8]>, Place>,
+    /// Instruments that have had fills here and no quote.
+    unclaimed: HashMap<Box<[u8]>, InstrumentId>,
     books: Vec<Book>,
 }
 
@@ -31,13 +33,20 @@ pub(super) struct Books {
 enum Place {
     Here(u32),
     /// Another feed owns the instrument, which never changes.
-    Elsewhere,
+    Elsewhere(InstrumentId),
 }
 
 impl Books {
     /// No books yet.
     pub(super) fn new(venue: &'static str, feed: FeedId, instruments: Arc<Instruments>) -> Self {
-        Self { venue, feed, instruments, by_symbol: HashMap::default(), books: Vec::new() }
+        Self {
+            venue,
+            feed,
+            instruments,
+            by_symbol: HashMap::default(),
+            unclaimed: HashMap::default(),
+            books: Vec::new(),
+        }
     }
 
     /// The book of a symbol, made if it is new: a hash and no allocation if it is not.
@@ -49,8 +58,25 @@ impl Books {
         };
         match place {
             Place::Here(index) => Ok(&mut self.books[index as usize]),
-            Place::Elsewhere => Err(Refusal::NotOwner),
+            Place::Elsewhere(_) => Err(Refusal::NotOwner),
         }
+    }
+
+    /// The instrument of a symbol, without a claim to its quotes: an account's fills may come over
+    /// another connection than the market's prices. A hash or two and no allocation if it is known.
+    pub(super) fn instrument(&mut self, symbol: &[u8]) -> Result<InstrumentId, Refusal> {
+        match self.by_symbol.get(symbol) {
+            Some(&Place::Here(index)) => return Ok(self.books[index as usize].instrument),
+            Some(&Place::Elsewhere(instrument)) => return Ok(instrument),
+            None => {}
+        }
+        if let Some(&instrument) = self.unclaimed.get(symbol) {
+            return Ok(instrument);
+        }
+        let name = std::str::from_utf8(symbol).map_err(|_| Refusal::BadSymbol)?;
+        let instrument = self.instruments.resolve(self.venue, name).map_err(refusal)?;
+        self.unclaimed.insert(symbol.into(), instrument);
+        Ok(instrument)
     }
 
     /// Forgets what tells late messages; quotes and ticks stay.
@@ -72,12 +98,21 @@ impl Books {
                 self.books.push(Book::new(instrument));
                 Place::Here(index)
             }
-            Err(InternError::Owned { .. }) => Place::Elsewhere,
-            Err(InternError::Full { .. }) => return Err(Refusal::InstrumentsFull),
-            Err(InternError::Malformed) => return Err(Refusal::BadSymbol),
+            Err(InternError::Owned { .. }) => {
+                Place::Elsewhere(self.instruments.resolve(self.venue, name).map_err(refusal)?)
+            }
+            Err(error) => return Err(refusal(error)),
         };
         self.by_symbol.insert(symbol.into(), place);
         Ok(place)
+    }
+}
+
+fn refusal(error: InternError) -> Refusal {
+    match error {
+        InternError::Owned { .. } => Refusal::NotOwner,
+        InternError::Full { .. } => Refusal::InstrumentsFull,
+        InternError::Malformed => Refusal::BadSymbol,
     }
 }
 

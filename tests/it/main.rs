@@ -5,6 +5,7 @@ mod config_watch;
 mod counting;
 mod feed;
 mod limiter;
+mod tidy;
+mod venue;
 mod worker_conformance;
 mod worker_support;
-mod venue;

@@ -2,4 +2,5 @@
 
 #![cfg(feature = "loom")]
 
+mod lane;
 mod limiter;

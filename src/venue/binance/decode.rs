@@ -304,7 +304,7 @@ impl Binance {
         let account = self.account(message)?;
         let order = if nested { &self.message.order } else { &self.message.event };
         let symbol = symbol(order, message, &mut self.scratch)?;
-        let instrument = self.books.book(symbol).of("s")?.instrument();
+        let instrument = self.books.instrument(symbol).of("s")?;
         let fill = Fill {
             account,
             instrument,
