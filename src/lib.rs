@@ -15,7 +15,9 @@
 //! `clock < market < worker < limiter < feed < venue < ingest < board < ledger < gateway < config <
 //! ops < app < cli`
 
+pub mod app;
 pub mod board;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod feed;

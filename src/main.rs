@@ -1,3 +1,5 @@
 //! The `tidegate` program; everything it does lives in the library.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    tidegate::cli::main()
+}
