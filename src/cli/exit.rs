@@ -97,22 +97,26 @@ pub(super) fn chain(error: &anyhow::Error) -> String {
     told
 }
 
-/// All problems of a configuration, one a line as `FILE:LINE:COLUMN: key: message`, which editors
-/// can jump to.
+/// All problems of a configuration, and how many they are.
 fn problems(errors: &ConfigErrors) -> String {
-    let file = errors.file.display();
-    let mut lines = String::new();
-    for error in &errors.errors {
-        let line = error.line.map(|line| format!("{line}:")).unwrap_or_default();
-        let column = error.column.map(|column| format!("{column}:")).unwrap_or_default();
-        let key = if error.key.is_empty() { String::new() } else { format!(" {}:", error.key) };
-        lines += &format!("{file}:{line}{column}{key} {}\n", error.message);
-    }
     let count = match errors.errors.len() {
         1 => "1 problem".to_owned(),
         many => format!("{many} problems"),
     };
-    format!("{lines}tidegate: {count} in the configuration {file}")
+    let lines: Vec<String> = problem_lines(errors).collect();
+    let file = errors.file.display();
+    format!("{}\ntidegate: {count} in the configuration {file}", lines.join("\n"))
+}
+
+/// Each problem of a configuration as `FILE:LINE:COLUMN: key: message`, which editors can jump to.
+pub(super) fn problem_lines(errors: &ConfigErrors) -> impl Iterator<Item = String> + '_ {
+    let file = errors.file.display();
+    errors.errors.iter().map(move |error| {
+        let line = error.line.map(|line| format!("{line}:")).unwrap_or_default();
+        let column = error.column.map(|column| format!("{column}:")).unwrap_or_default();
+        let key = if error.key.is_empty() { String::new() } else { format!(" {}:", error.key) };
+        format!("{file}:{line}{column}{key} {}", error.message)
+    })
 }
 
 #[cfg(test)]

@@ -33,7 +33,13 @@ pub(super) struct ReplayArgs {
     #[arg(long, default_value = "binance", value_parser = values::venue())]
     venue: String,
     /// How fast to play: 1 as recorded, 2 twice as fast, max as fast as possible
-    #[arg(long, value_name = "N|max", default_value = "1", value_parser = values::speed)]
+    #[arg(
+        long,
+        value_name = "N|max",
+        default_value = "1",
+        value_parser = values::speed,
+        allow_negative_numbers = true
+    )]
     speed: Speed,
     /// Start again at the end
     #[arg(long = "loop")]

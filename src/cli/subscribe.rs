@@ -52,7 +52,7 @@ pub(super) struct SubscribeArgs {
     #[arg(long, value_name = "ACCOUNT")]
     volume: Vec<String>,
     /// Batches a second, at most; the gateway may have a lower ceiling
-    #[arg(long, value_name = "N", value_parser = values::max_hz)]
+    #[arg(long, value_name = "N", value_parser = values::max_hz, allow_negative_numbers = true)]
     max_hz: Option<f64>,
     /// Print JSON, one object a line
     #[arg(long)]

@@ -6,9 +6,9 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::configuration::{Loaded, Recordings, load};
-use super::exit::{Exit, say};
+use super::exit::{Exit, problem_lines, say};
 use super::terminal::{plural, print};
-use crate::config::{ConfigErrors, EMBEDDED_DEFAULT, Settings};
+use crate::config::{EMBEDDED_DEFAULT, Settings};
 
 const AFTER_HELP: &str = "\
 All problems are reported at once on standard error, one a line as FILE:LINE:COLUMN: key: message, \
@@ -41,10 +41,9 @@ pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<Exit> {
     let file = args.file.as_ref().or(args.config.as_ref()).context("no file was named")?;
     let recordings = if args.recordings { Recordings::Required } else { Recordings::Ignored };
     let Loaded { source, content, settings } = load(file, recordings)?;
-    if let Err(ConfigErrors { errors, .. }) = source.parse_with_files(&content) {
-        for error in errors {
-            let line = error.line.map(|line| format!("{line}: ")).unwrap_or_default();
-            say(&format!("warning: {}:{line}{}: {}", file.display(), error.key, error.message));
+    if let Err(absent) = source.parse_with_files(&content) {
+        for line in problem_lines(&absent) {
+            say(&format!("warning: {line}"));
         }
     }
     let text = if args.show {

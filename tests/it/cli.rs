@@ -123,7 +123,7 @@ fn a_good_configuration_is_ok_and_shown_with_its_defaults() {
 fn every_problem_of_a_bad_configuration_is_told_with_its_place_and_the_exit_is_78() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.toml");
-    let bad = "[subscriber]\ncapacity = -1\nmax_hertz = 5\n\n[[feed]]\nname = \"a\"\nvenue = \"nyse\"\nrecording = [\"x\"]\n";
+    let bad = "[subscriber]\ncapacity = -1\nmax_hzz = 5\n\n[[feed]]\nname = \"a\"\nvenue = \"nyse\"\nrecording = [\"x\"]\n";
     std::fs::write(&file, bad).unwrap();
     for command in [&["validate", text(&file)][..], &["serve", "--config", text(&file)]] {
         let output = run(command);
@@ -132,7 +132,7 @@ fn every_problem_of_a_bad_configuration_is_told_with_its_place_and_the_exit_is_7
         let told = err(&output);
         for place in [
             "bad.toml:2:12: subscriber.capacity: must be",
-            "bad.toml:3:1: subscriber.max_hertz: is not a known key; did you mean",
+            "bad.toml:3:1: subscriber.max_hzz: is not a known key; did you mean",
             "bad.toml:7:9: feed.a.venue: must be",
         ] {
             assert!(told.contains(place), "{place} in\n{told}");

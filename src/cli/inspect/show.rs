@@ -37,7 +37,7 @@ fn head(found: &Contents, paint: Paint, out: &mut String) {
             bytes(found.text_bytes)
         ),
     );
-    let mut lines = plural(found.lines, "line");
+    let mut lines = group(found.lines);
     for (count, what) in [
         (found.marks, "mark"),
         (found.blank_lines, "blank line"),
