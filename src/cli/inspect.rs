@@ -31,7 +31,7 @@ pub(super) struct InspectArgs {
     /// The recordings, each told for itself; - for standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Whose messages they hold
+    /// The venue whose messages they hold
     #[arg(long, default_value = "binance", value_parser = values::venue())]
     venue: String,
     /// Whose fills they carry, if the messages do not say

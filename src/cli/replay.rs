@@ -29,7 +29,7 @@ pub(super) struct ReplayArgs {
     /// The recordings
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Whose messages they hold
+    /// The venue whose messages they hold
     #[arg(long, default_value = "binance", value_parser = values::venue())]
     venue: String,
     /// How fast to play: 1 as recorded, 2 twice as fast, max as fast as possible

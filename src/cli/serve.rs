@@ -33,10 +33,12 @@ pub(super) struct ServeArgs {
 /// Where to listen, whatever the configuration says.
 #[derive(Debug, Args)]
 pub(super) struct ListenArgs {
-    /// Where subscribers connect, instead of the configured address; port 0: any that is free
+    /// Where subscribers connect, whatever is configured (the default is 127.0.0.1:9010); port 0:
+    /// any that is free
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
-    /// Where operators connect, instead of the configured address; port 0: any that is free
+    /// Where operators connect, whatever is configured (the default is 127.0.0.1:9011); port 0:
+    /// any that is free
     #[arg(long, value_name = "ADDR:PORT")]
     admin_listen: Option<SocketAddr>,
 }

@@ -105,7 +105,7 @@ pub(super) fn run(args: &SimulateArgs) -> anyhow::Result<Exit> {
         ..SimulateOptions::default()
     })?;
     let made = Making { simulator, start: SimulateOptions::default().start_time, args };
-    if args.out.as_os_str() == "-" { made.to_stdout() } else { made.to_file() }
+    if args.out.as_os_str() == "-" { made.write_stdout() } else { made.write_file() }
 }
 
 struct Making<'a> {
@@ -115,7 +115,7 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    fn to_stdout(mut self) -> anyhow::Result<Exit> {
+    fn write_stdout(mut self) -> anyhow::Result<Exit> {
         if self.args.json {
             bail!("--json writes to standard output too: give --out a file");
         }
@@ -129,7 +129,7 @@ impl Making<'_> {
     }
 
     /// With `--force`, the file that is there stays until the new one is whole.
-    fn to_file(mut self) -> anyhow::Result<Exit> {
+    fn write_file(mut self) -> anyhow::Result<Exit> {
         let path = self.args.out.as_path();
         let target = if self.args.force { partial(path) } else { path.to_owned() };
         let writing = || format!("writing {}", path.display());

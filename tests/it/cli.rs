@@ -59,6 +59,26 @@ fn every_command_has_help_that_fits_and_shows_how_it_is_called() {
     }
 }
 
+/// The help of every command, as it was last looked at by a person. After a change on purpose, run
+/// the test with `TIDEGATE_UPDATE_HELP=1` and read the difference.
+#[test]
+fn the_help_is_as_it_was_reviewed() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cli_help.txt");
+    let mut help = String::new();
+    for command in std::iter::once(None).chain(COMMANDS.map(Some)) {
+        let arguments: Vec<&str> = command.into_iter().chain(["--help"]).collect();
+        help += &format!("$ tidegate {}\n{}\n", arguments.join(" "), out(&run(&arguments)));
+    }
+    if std::env::var_os("TIDEGATE_UPDATE_HELP").is_some() {
+        std::fs::write(&file, &help).unwrap();
+    }
+    let reviewed = std::fs::read_to_string(&file).unwrap();
+    for (is, was) in help.lines().zip(reviewed.lines()) {
+        assert_eq!(is, was);
+    }
+    assert_eq!(help.lines().count(), reviewed.lines().count());
+}
+
 #[test]
 fn the_first_help_names_the_exit_codes_and_the_line_to_try() {
     let help = out(&run(&["--help"]));
