@@ -79,7 +79,7 @@ fn open(file: &Path) -> Result<(Reader, u64), OpenError> {
 }
 
 fn read(mut reader: Reader, length: u64, args: &InspectArgs) -> Contents {
-    let progress = Progress::new(reader.name().to_owned(), length, Unit::Bytes);
+    let mut progress = Progress::new(reader.name().to_owned(), length, Unit::Bytes);
     let mut counter = Counter::new(&args.venue, args.account.clone());
     let mut messages = 0_u64;
     let inspection = inspect(&mut reader, |record, used| {

@@ -164,7 +164,7 @@ impl Making<'_> {
         mut recorder: Recorder<W>,
     ) -> Result<(W, RecorderSummary), RecordError> {
         let length = u64::try_from(self.args.duration.as_millis()).unwrap_or(u64::MAX);
-        let progress = Progress::new("simulating".to_owned(), length, Unit::Milliseconds);
+        let mut progress = Progress::new("simulating".to_owned(), length, Unit::Milliseconds);
         let mut messages = 0_u64;
         while let Some((receive_time, text)) = self.simulator.next() {
             recorder.message(receive_time, text)?;

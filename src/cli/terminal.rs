@@ -6,6 +6,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
 
+use crate::clock::{Clock, Instant};
+
 /// Standard output could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("writing to standard output: {0}")]
@@ -103,15 +105,21 @@ pub(super) enum Unit {
 pub(super) struct Progress {
     bar: ProgressBar,
     unit: Unit,
+    /// When the work began, until the bar is shown; `None` also if it never is.
+    hidden: Option<(Clock, Instant)>,
 }
+
+/// Work that is done sooner shows no bar.
+const UNSHOWN: Duration = Duration::from_millis(400);
 
 impl Progress {
     pub(super) fn new(what: String, length: u64, unit: Unit) -> Self {
-        let bar = if io::stderr().is_terminal() {
-            ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(10))
-        } else {
-            ProgressBar::hidden()
-        };
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
+        let hidden = io::stderr().is_terminal().then(|| {
+            let clock = Clock::system();
+            let began = clock.now();
+            (clock, began)
+        });
         let (template, unknown) = match unit {
             Unit::Bytes => (
                 "{prefix} [{bar:30}] {percent:>3} %  {bytes}/{total_bytes}  {msg}  {eta} left",
@@ -124,11 +132,17 @@ impl Progress {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_prefix(what);
-        Self { bar, unit }
+        Self { bar, unit, hidden }
     }
 
     /// Shows how far it is; `messages` so far.
-    pub(super) fn at(&self, position: u64, messages: u64) {
+    pub(super) fn at(&mut self, position: u64, messages: u64) {
+        if let Some((clock, began)) = &self.hidden
+            && clock.now().since(*began) >= UNSHOWN
+        {
+            self.hidden = None;
+            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        }
         if self.bar.is_hidden() {
             return;
         }

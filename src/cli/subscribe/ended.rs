@@ -72,6 +72,7 @@ impl Ended {
                 url,
                 why: format!("no WebSocket server answers there ({error})"),
             },
+            Error::Io(error) => Self::Unreachable { url, why: error.to_string() },
             other => Self::Unreachable { url, why: other.to_string() },
         }
     }
@@ -79,6 +80,7 @@ impl Ended {
     /// A connection that broke.
     pub(super) fn broken(error: &Error) -> Self {
         Self::Broken(match error {
+            Error::Io(error) => error.to_string(),
             Error::ConnectionClosed | Error::AlreadyClosed => "it is closed".to_owned(),
             other => other.to_string(),
         })
