@@ -1,4 +1,6 @@
 //! Integration tests: one binary, one module a subject.
+mod cli;
+mod cli_subscribe;
 mod config_files;
 mod config_reload;
 mod config_watch;

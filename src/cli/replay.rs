@@ -1,0 +1,173 @@
+//! `replay`: recordings served without a configuration.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+
+use super::exit::Exit;
+use super::serve::ListenArgs;
+use super::values;
+use crate::app::{self, Plan};
+use crate::config::{FeedSettings, Input, Recording, Settings, Source, Speed, Start, VENUES};
+use crate::feed::Reader;
+
+const AFTER_HELP: &str = "\
+Packing (plain, gzip, zstd) and format (Tidegate's own, `<time> <raw text>` lines, plain JSON \
+lines) are told by content. Several files are merged by receive time.
+
+Examples:
+  tidegate replay monday.jsonl.zst
+  tidegate replay btc.gz eth.gz --speed max --start first-subscriber
+  tidegate replay perp.gz --venue binance-usdm --loop --speed 5";
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct ReplayArgs {
+    /// The recordings
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The venue whose messages they hold
+    #[arg(long, default_value = "binance", value_parser = values::venue())]
+    venue: String,
+    /// How fast to play: 1 as recorded, 2 twice as fast, max as fast as possible
+    #[arg(
+        long,
+        value_name = "N|max",
+        default_value = "1",
+        value_parser = values::speed,
+        allow_negative_numbers = true
+    )]
+    speed: Speed,
+    /// Start again at the end
+    #[arg(long = "loop")]
+    looped: bool,
+    /// When to begin
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = When::AtOnce)]
+    start: When,
+    /// Longest pause between two records, in the recording's time; 0s: as recorded
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = max_gap)]
+    max_gap: Duration,
+    /// Whose fills the recordings carry, if their messages do not say
+    #[arg(long, value_name = "NAME", value_parser = account)]
+    account: Option<String>,
+    #[command(flatten)]
+    listen: ListenArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum When {
+    /// With the program
+    AtOnce,
+    /// With the first subscriber
+    FirstSubscriber,
+}
+
+pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
+    for (at, file) in args.files.iter().enumerate() {
+        if args.files[..at].contains(file) {
+            bail!("{} is named twice", file.display());
+        }
+        check(file)?;
+    }
+    app::run(Plan {
+        settings: settings(args),
+        source: Source::embedded(VENUES),
+        content: Vec::new(),
+        hint: false,
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Refuses what is no recording before anything is started.
+fn check(file: &Path) -> anyhow::Result<()> {
+    if file.is_dir() {
+        bail!("opening recording {}: it is a folder; name the files in it", file.display());
+    }
+    Reader::open(file)?;
+    Ok(())
+}
+
+fn settings(args: &ReplayArgs) -> Settings {
+    let recordings = args.files.iter().cloned().map(Recording::File).collect();
+    let feed = FeedSettings {
+        account: args.account.clone(),
+        speed: args.speed,
+        looped: args.looped,
+        start: match args.start {
+            When::AtOnce => Start::AtOnce,
+            When::FirstSubscriber => Start::FirstSubscriber,
+        },
+        max_gap: args.max_gap,
+        ..FeedSettings::new("replay", args.venue.as_str(), Input::Recording(recordings))
+    };
+    let mut settings = Settings { feeds: vec![feed], ..Settings::embedded() };
+    args.listen.apply(&mut settings);
+    settings
+}
+
+fn max_gap(text: &str) -> Result<Duration, String> {
+    const MOST: Duration = Duration::from_secs(24 * 3600);
+    let gap = values::duration(text)?;
+    if gap > MOST { Err("write at most 24h".to_owned()) } else { Ok(gap) }
+}
+
+fn account(text: &str) -> Result<String, String> {
+    if (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        Ok(text.to_owned())
+    } else {
+        Err("write 1 to 64 visible ASCII characters".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ReplayArgs,
+    }
+
+    fn of(line: &str) -> Settings {
+        settings(&Line::try_parse_from(line.split(' ')).unwrap().args)
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_as_documented() {
+        let recording = vec![Recording::File("a.gz".into())];
+        let expected = Settings {
+            feeds: vec![FeedSettings::new("replay", "binance", Input::Recording(recording))],
+            ..Settings::embedded()
+        };
+        assert_eq!(of("replay a.gz"), expected);
+    }
+
+    #[test]
+    fn every_option_reaches_the_settings() {
+        let settings = of("replay a b --venue binance-cm --speed max --loop --max-gap 2s \
+             --start first-subscriber --account desk-1 --listen 127.0.0.1:0 --admin-listen [::1]:7");
+        assert_eq!(settings.gateway.listen.to_string(), "127.0.0.1:0");
+        assert_eq!(settings.admin.listen.to_string(), "[::1]:7");
+        let feed = &settings.feeds[0];
+        assert_eq!(feed.venue, "binance-cm");
+        assert_eq!((feed.speed, feed.looped), (Speed::Max, true));
+        assert_eq!(feed.start, Start::FirstSubscriber);
+        assert_eq!(feed.max_gap, Duration::from_secs(2));
+        assert_eq!(feed.account.as_deref(), Some("desk-1"));
+        assert_eq!(feed.input.recordings().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn settings_made_from_options_pass_the_checks_of_a_file() {
+        let settings = of("replay a b --speed 0.5 --max-gap 0s --account desk-1");
+        let text = settings.to_toml().unwrap();
+        let checked = Source::embedded(VENUES).parse(text.as_bytes()).unwrap();
+        assert_eq!(checked, settings);
+    }
+}
