@@ -24,5 +24,6 @@ pub mod ingest;
 pub mod ledger;
 pub mod limiter;
 pub mod market;
+pub mod ops;
 pub mod venue;
 pub mod worker;

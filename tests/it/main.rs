@@ -5,5 +5,7 @@ mod config_watch;
 mod counting;
 mod feed;
 mod limiter;
+mod ops;
+mod support_http;
 mod worker_conformance;
 mod worker_support;
