@@ -97,7 +97,6 @@ impl Inner {
 }
 
 /// Every route.
-#[must_use]
 pub fn router(admin: Admin) -> Router {
     let metrics = Metrics::new(admin.clone());
     let Admin { gateway, reload, readiness } = admin;

@@ -240,8 +240,8 @@ struct BadView {
     first_line: u64,
 }
 
-/// A worker between a feed and what stands behind it. *dispatched = conflated + handled + discarded
-/// + what is on its way*; the fills' worker conflates nothing, it folds: its second figure is
+/// A worker between a feed and what stands behind it. What was dispatched is conflated, handled,
+/// discarded, or on its way. The fills' worker conflates nothing, it folds: its second figure is
 /// called `coalesced`.
 #[derive(Debug, Serialize)]
 struct WorkerView {
