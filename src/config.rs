@@ -39,4 +39,5 @@ pub use settings::{
     Speed, Start, SubscriberSettings,
 };
 pub use source::{EMBEDDED_DEFAULT, MAX_FILE_BYTES, Source, VENUES};
+pub use time::format as format_duration;
 pub use watch::{Watch, WatchError, WatchTiming};

@@ -26,5 +26,6 @@ pub mod ingest;
 pub mod ledger;
 pub mod limiter;
 pub mod market;
+pub mod ops;
 pub mod venue;
 pub mod worker;

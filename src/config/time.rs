@@ -20,8 +20,10 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
     Duration::try_from(span).map_err(|_| format!("{text:?} is negative"))
 }
 
-/// Writes a duration in the largest unit that divides it, so that [`parse`] gives it back.
-pub(super) fn format(duration: Duration) -> String {
+/// Writes a duration as a configuration has it: in the largest unit that divides it, so that it can
+/// be read again.
+#[must_use]
+pub fn format(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     if nanos == 0 {
         return "0s".to_owned();

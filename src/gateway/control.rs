@@ -242,6 +242,18 @@ impl Control {
         self.subscribers.len()
     }
 
+    /// The subscriber of an id, if it is connected.
+    #[must_use]
+    pub fn subscriber(&self, id: u64) -> Option<Arc<Subscriber>> {
+        self.subscribers.get(&id).map(|entry| entry.value().clone())
+    }
+
+    /// Unconfirmed batches of all subscribers. O(subscribers).
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.subscribers.iter().map(|entry| entry.value().limiter.active()).sum()
+    }
+
     /// Changes capacity, rate or admission at run time, for all or for one. For all means all: a
     /// value set for one subscriber before gives way.
     ///

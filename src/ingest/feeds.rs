@@ -157,6 +157,8 @@ pub struct FeedFigures {
     pub fills: Counters,
     /// Keys pending in the quotes' worker, and how many fit.
     pub quotes_queue: (usize, usize),
+    /// Keys pending in the fills' worker, and how many fit.
+    pub fills_queue: (usize, usize),
 }
 
 impl Feed {
@@ -312,6 +314,7 @@ impl Feed {
             quotes: workers.map(|w| w.quotes.counters()).unwrap_or_default(),
             fills: workers.map(|w| w.fills.counters()).unwrap_or_default(),
             quotes_queue: workers.map_or((0, 0), |w| (w.quotes.queued(), w.quotes.capacity())),
+            fills_queue: workers.map_or((0, 0), |w| (w.fills.queued(), w.fills.capacity())),
         }
     }
 }

@@ -9,5 +9,7 @@ mod feed;
 mod limiter;
 mod tidy;
 mod venue;
+mod ops;
+mod support_http;
 mod worker_conformance;
 mod worker_support;
