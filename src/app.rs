@@ -23,6 +23,7 @@ use crate::config::{Reloader, Settings, Source, Watch, WatchTiming};
 use crate::gateway::{Gateway, Parts};
 use crate::ingest::Feeds;
 use crate::market::{Accounts, Instruments, VolumeKeys};
+use crate::ops::{self, Admin, Readiness, Reload as _};
 use feeds::RunningFeeds;
 use reload::Reloads;
 
@@ -70,31 +71,34 @@ async fn serve(plan: Plan) -> anyhow::Result<()> {
     let gateway = Gateway::start(parts, limits::of(&settings), settings.gateway.shards)
         .context("starting the shards")?;
     let gateway = Arc::new(gateway);
-    let reloader = match content {
-        Some(content) => Reloader::new(source, content)?,
-        None => Reloader::with_settings(source, settings.clone()),
-    };
-    let reloads = Arc::new(Reloads::new(reloader, gateway.clone(), clock.clone()));
+    let reloads = Arc::new(match content {
+        Some(content) => Reloads::of_file(Reloader::new(source, content)?, &gateway, &clock),
+        None => {
+            let reloader = Reloader::with_settings(source, settings.clone());
+            Reloads::of_flags(reloader, &gateway, &clock)
+        }
+    });
     let _watch = watch(&reloads, &clock);
 
     let stop_listening = CancellationToken::new();
     let listening = tokio::spawn(gateway.listening(listener, stop_listening.clone()));
     let running = feeds::start(&settings, &gateway, &clock).context("starting the feeds")?;
     let stop_admin = CancellationToken::new();
-    let _ = (&admin_listener, &stop_admin);
+    let readiness = Arc::new(Readiness::default());
+    let admin =
+        Admin { gateway: gateway.clone(), reload: reloads.clone(), readiness: readiness.clone() };
+    let administering =
+        tokio::spawn(ops::serve(admin_listener, ops::router(admin), stop_admin.clone()));
+    readiness.set_ready();
     announce(addresses, hint);
 
-    loop {
-        match signals.next().await {
-            Told::Reload => {
-                let reloads = reloads.clone();
-                // Reading a file may block; reloads come one after another in any case.
-                tokio::task::spawn_blocking(move || reloads.from_signal());
-            }
-            Told::Stop => break,
-        }
+    while matches!(signals.next().await, Told::Reload) {
+        let reloads = reloads.clone();
+        // Reading a file may block; reloads come one after another in any case.
+        tokio::task::spawn_blocking(move || reloads.on_signal());
     }
 
+    readiness.set_shutting_down();
     stop_listening.cancel();
     let deadline = reloads.effective().gateway.shutdown_deadline;
     tracing::info!(?deadline, "shutting down");
@@ -106,6 +110,7 @@ async fn serve(plan: Plan) -> anyhow::Result<()> {
         () = signals.stop_again() => tracing::warn!("told to stop again: not waiting"),
     }
     stop_admin.cancel();
+    let _ = tokio::time::timeout(Duration::from_millis(200), administering).await;
     listening.abort();
     Ok(())
 }
@@ -147,7 +152,7 @@ fn watch(reloads: &Arc<Reloads>, clock: &Clock) -> Option<Watch> {
     // The watch's own thread must not wait for a reload; one hint stands for any number.
     let thread = std::thread::Builder::new().name("config-reload".to_owned()).spawn(move || {
         while looks.recv().is_ok() {
-            reloading.from_watch();
+            reloading.on_change();
         }
     });
     let watch = Watch::start(&path, WatchTiming::default(), clock.clone(), move || {
@@ -156,7 +161,7 @@ fn watch(reloads: &Arc<Reloads>, clock: &Clock) -> Option<Watch> {
     match (thread, watch) {
         (Ok(_), Ok(watch)) => {
             // Nothing that was saved between loading and watching is missed.
-            reloads.from_watch();
+            reloads.on_change();
             Some(watch)
         }
         (Err(error), _) => {

@@ -10,25 +10,41 @@ use crate::clock::Clock;
 use crate::config::{Key, Part, PartError, ReloadError, ReloadReport, Reloader, Settings};
 use crate::gateway::control::Held;
 use crate::gateway::{Gateway, Limits};
+use crate::ops::{Outcomes, Reload};
 
 /// The reloader, and what came of its last attempts.
 pub(super) struct Reloads {
     reloader: Mutex<Reloader>,
+    /// Whether there is a text to be loaded again; settings made from flags have none.
+    has_source: bool,
     outcomes: Mutex<Outcomes>,
     clock: Clock,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Outcomes {
-    succeeded: u64,
-    failed: u64,
-    last_success: Option<i64>,
-}
-
 impl Reloads {
-    pub(super) fn new(mut reloader: Reloader, gateway: Arc<Gateway>, clock: Clock) -> Self {
-        reloader.add_part(GatewayPart { gateway, before: Mutex::new(None) });
-        Self { reloader: Mutex::new(reloader), outcomes: Mutex::default(), clock }
+    /// Reloads of settings that came from a text.
+    pub(super) fn of_file(reloader: Reloader, gateway: &Arc<Gateway>, clock: &Clock) -> Self {
+        Self::new(reloader, true, gateway, clock)
+    }
+
+    /// Settings made from flags: retuned at run time, never reloaded.
+    pub(super) fn of_flags(reloader: Reloader, gateway: &Arc<Gateway>, clock: &Clock) -> Self {
+        Self::new(reloader, false, gateway, clock)
+    }
+
+    fn new(
+        mut reloader: Reloader,
+        has_source: bool,
+        gateway: &Arc<Gateway>,
+        clock: &Clock,
+    ) -> Self {
+        reloader.add_part(GatewayPart { gateway: gateway.clone(), before: Mutex::new(None) });
+        Self {
+            reloader: Mutex::new(reloader),
+            has_source,
+            outcomes: Mutex::default(),
+            clock: clock.clone(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Reloader> {
@@ -40,34 +56,11 @@ impl Reloads {
         self.lock().source().path().map(ToOwned::to_owned)
     }
 
-    /// The settings in effect.
-    pub(super) fn effective(&self) -> Settings {
-        self.lock().effective().clone()
-    }
-
-    /// Reads the file again and applies what differs.
-    pub(super) fn reload(&self) -> Result<ReloadReport, ReloadError> {
-        let report = self.lock().reload_from_source();
-        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
-        if report.is_ok() {
-            outcomes.succeeded += 1;
-            outcomes.last_success = Some(self.clock.wall());
-        } else {
-            outcomes.failed += 1;
-        }
-        report
-    }
-
-    /// Overrides keys at run time, until a file changes them.
-    pub(super) fn retune(&self, changes: &Map<String, Value>) -> Result<ReloadReport, ReloadError> {
-        self.lock().retune(changes)
-    }
-
-    pub(super) fn from_signal(&self) {
+    pub(super) fn on_signal(&self) {
         self.log("SIGHUP", &self.reload());
     }
 
-    pub(super) fn from_watch(&self) {
+    pub(super) fn on_change(&self) {
         self.log("a change of the file", &self.reload());
     }
 
@@ -86,6 +79,34 @@ impl Reloads {
                 tracing::error!(why, %error, "not reloaded: the settings are as they were");
             }
         }
+    }
+}
+
+impl Reload for Reloads {
+    fn reload(&self) -> Result<ReloadReport, ReloadError> {
+        if !self.has_source {
+            return Ok(ReloadReport {
+                applied: Vec::new(),
+                needs_restart: Vec::new(),
+                same_text: true,
+            });
+        }
+        let report = self.lock().reload_from_source();
+        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        outcomes.record(&report, self.clock.wall());
+        report
+    }
+
+    fn retune(&self, changes: &Map<String, Value>) -> Result<ReloadReport, ReloadError> {
+        self.lock().retune(changes)
+    }
+
+    fn effective(&self) -> Settings {
+        self.lock().effective().clone()
+    }
+
+    fn outcomes(&self) -> Outcomes {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

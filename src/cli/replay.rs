@@ -75,7 +75,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     app::run(Plan {
         settings: settings(args),
         source: Source::embedded(VENUES),
-        content: Vec::new(),
+        content: None,
         hint: false,
     })?;
     Ok(Exit::Done)

@@ -66,7 +66,7 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
         None => default_plan(),
         Some(file) => {
             let Loaded { source, content, settings } = load(file, Recordings::Required)?;
-            Plan { settings, source, content, hint: false }
+            Plan { settings, source, content: Some(content), hint: false }
         }
     };
     args.listen.apply(&mut plan.settings);
@@ -78,7 +78,7 @@ fn default_plan() -> Plan {
     Plan {
         settings: Settings::embedded(),
         source: Source::embedded(VENUES),
-        content: EMBEDDED_DEFAULT.as_bytes().to_vec(),
+        content: Some(EMBEDDED_DEFAULT.as_bytes().to_vec()),
         hint: false,
     }
 }

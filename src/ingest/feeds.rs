@@ -305,7 +305,7 @@ impl Feed {
                 .iter()
                 .map(|&oddity| (oddity, read(&self.oddities[oddity.index()])))
                 .collect(),
-            tally: self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            tally: *self.tally.lock().unwrap_or_else(PoisonError::into_inner),
             passes: read(&self.passes),
             reconnects: read(&self.reconnects),
             refused_dispatches: read(&self.refused_dispatches),

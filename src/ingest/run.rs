@@ -126,7 +126,7 @@ pub fn receive<H: CoalescingHandler<VolumeId, Volume>>(
                 }
                 messages += 1;
                 if messages.is_multiple_of(SHOW_EVERY) {
-                    feed.note_tally(lines.tally().clone());
+                    feed.note_tally(*lines.tally());
                 }
             }
             LineStep::Connected => {
@@ -139,7 +139,7 @@ pub fn receive<H: CoalescingHandler<VolumeId, Volume>>(
                 tracing::info!(feed = feed.name(), reason, ?retry_in, "a line feed is down");
                 feed.note_problem(reason);
                 feed.set_health(Health::Stale(StaleReason::Disconnected), clock.wall());
-                feed.note_tally(lines.tally().clone());
+                feed.note_tally(*lines.tally());
             }
             LineStep::Ended { reason } => {
                 tracing::info!(feed = feed.name(), reason, "a line feed has ended");
@@ -148,7 +148,7 @@ pub fn receive<H: CoalescingHandler<VolumeId, Volume>>(
             LineStep::Stopped => break StaleReason::Shutdown,
         }
     };
-    feed.note_tally(lines.tally().clone());
+    feed.note_tally(*lines.tally());
     end(intake, reason, clock);
 }
 

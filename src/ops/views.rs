@@ -229,7 +229,7 @@ struct LinesView {
     messages: u64,
     marks: u64,
     blank: u64,
-    unknown_records: u64,
+    other_records: u64,
     bad_total: u64,
     bad: BTreeMap<&'static str, BadView>,
 }
@@ -283,7 +283,7 @@ impl From<&Tally> for LinesView {
             messages: tally.messages,
             marks: tally.marks,
             blank: tally.blank_lines,
-            unknown_records: tally.unknown_records,
+            other_records: tally.other_records,
             bad_total: tally.bad_lines(),
             bad: tally
                 .bad_by_reason()

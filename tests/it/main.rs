@@ -1,4 +1,7 @@
 //! Integration tests: one binary, one module a subject.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, as tests do")]
+
 mod cli;
 mod cli_subscribe;
 mod config_files;
@@ -7,9 +10,9 @@ mod config_watch;
 mod counting;
 mod feed;
 mod limiter;
-mod tidy;
-mod venue;
 mod ops;
 mod support_http;
+mod tidy;
+mod venue;
 mod worker_conformance;
 mod worker_support;

@@ -36,7 +36,7 @@ pub(super) struct Contents {
     pub(super) marks: u64,
     pub(super) blank_lines: u64,
     pub(super) crlf_lines: u64,
-    pub(super) unknown_records: u64,
+    pub(super) other_records: u64,
     pub(super) times_out_of_range: u64,
     pub(super) first_time: Option<i64>,
     pub(super) last_time: Option<i64>,
@@ -233,7 +233,7 @@ impl Counter {
             marks: tally.marks,
             blank_lines: tally.blank_lines,
             crlf_lines: tally.crlf_lines,
-            unknown_records: tally.unknown_records,
+            other_records: tally.other_records,
             times_out_of_range: tally.times_out_of_range,
             first_time: span.map(|(first, _)| first),
             last_time: span.map(|(_, last)| last),
@@ -251,7 +251,7 @@ impl Counter {
                 .map(|oddity| (oddity.label(), self.oddities[oddity.index()]))
                 .filter(|&(_, count)| count > 0)
                 .collect(),
-            last_problem: self.codec.as_ref().and_then(|c| c.last_problem().map(str::to_owned)),
+            last_problem: self.codec.as_ref().and_then(|c| c.last_problem()),
             instruments: self.instruments(),
             volumes: self.volumes(),
             unfolded_fills: self.unfolded_fills,

@@ -42,7 +42,7 @@ fn head(found: &Contents, paint: Paint, out: &mut String) {
         (found.marks, "mark"),
         (found.blank_lines, "blank line"),
         (found.crlf_lines, "line ending in CR LF"),
-        (found.unknown_records, "unknown record"),
+        (found.other_records, "unknown record"),
         (found.times_out_of_range, "time out of range"),
         (found.bad_lines.values().map(|bad| bad.count).sum(), "bad line"),
     ] {
