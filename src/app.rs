@@ -11,6 +11,7 @@ mod reload;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -40,28 +41,50 @@ pub struct Plan {
     pub hint: bool,
 }
 
-/// Runs until told to stop.
-///
-/// # Errors
-///
-/// If something cannot be started: an address in use, a recording that is missing.
-pub fn run(plan: Plan) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .thread_name("tidegate-io")
-        .enable_all()
-        .build()
-        .context("starting the runtime")?;
-    let served = runtime.block_on(serve(plan));
-    // Whatever still hangs, say a name being looked up, does not hold up the exit.
-    runtime.shutdown_timeout(Duration::from_millis(200));
-    served
+/// A program that signals no longer kill, before anything is loaded.
+#[derive(Debug)]
+pub struct Program {
+    runtime: tokio::runtime::Runtime,
+    signals: Signals,
 }
 
-async fn serve(plan: Plan) -> anyhow::Result<()> {
+impl Program {
+    /// To be called first: a SIGHUP that comes while the configuration is read must not kill. It
+    /// is obeyed once the program runs, as SIGTERM and SIGINT are.
+    ///
+    /// # Errors
+    ///
+    /// If threads or handlers of signals cannot be had.
+    pub fn prepare() -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("tidegate-io")
+            .enable_all()
+            .build()
+            .context("starting the runtime")?;
+        let signals = {
+            let _inside = runtime.enter();
+            Signals::new().context("listening for signals")?
+        };
+        Ok(Self { runtime, signals })
+    }
+
+    /// Runs until told to stop.
+    ///
+    /// # Errors
+    ///
+    /// If something cannot be started: an address in use, a recording that is missing.
+    pub fn run(self, plan: Plan) -> anyhow::Result<()> {
+        let Self { runtime, signals } = self;
+        let served = runtime.block_on(serve(plan, signals));
+        // Whatever still hangs, say a name being looked up, does not hold up the exit.
+        runtime.shutdown_timeout(Duration::from_millis(200));
+        served
+    }
+}
+
+async fn serve(plan: Plan, mut signals: Signals) -> anyhow::Result<()> {
     let Plan { settings, source, content, hint } = plan;
-    // Signals first: one that comes while starting must not kill.
-    let mut signals = Signals::new().context("listening for signals")?;
     let clock = Clock::system();
     let listener = bind("gateway.listen", settings.gateway.listen).await?;
     let admin_listener = bind("admin.listen", settings.admin.listen).await?;
@@ -78,7 +101,8 @@ async fn serve(plan: Plan) -> anyhow::Result<()> {
             Reloads::of_flags(reloader, &gateway, &clock)
         }
     });
-    let _watch = watch(&reloads, &clock);
+    let asked = reload_when_asked(reloads.clone())?;
+    let _watch = watch(&reloads, &asked, &clock);
 
     let stop_listening = CancellationToken::new();
     let listening = tokio::spawn(gateway.listening(listener, stop_listening.clone()));
@@ -93,9 +117,8 @@ async fn serve(plan: Plan) -> anyhow::Result<()> {
     announce(addresses, hint);
 
     while matches!(signals.next().await, Told::Reload) {
-        let reloads = reloads.clone();
-        // Reading a file may block; reloads come one after another in any case.
-        tokio::task::spawn_blocking(move || reloads.on_signal());
+        // Full: a reload waits that has read nothing yet, and will do for this one too.
+        let _ = asked.try_send("SIGHUP");
     }
 
     readiness.set_shutting_down();
@@ -144,31 +167,40 @@ async fn bind(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
+/// A thread that reloads, one after another and off everybody else's: reading a file may block.
+/// However many ask meanwhile, one reload more stands for all of them.
+fn reload_when_asked(reloads: Arc<Reloads>) -> anyhow::Result<SyncSender<&'static str>> {
+    let (ask, asked) = sync_channel(1);
+    std::thread::Builder::new()
+        .name("config-reload".to_owned())
+        .spawn(move || {
+            while let Ok(why) = asked.recv() {
+                reloads.reload_because(why);
+            }
+        })
+        .context("starting the thread that reloads")?;
+    Ok(ask)
+}
+
 /// Watches the configuration's file, if there is one.
-fn watch(reloads: &Arc<Reloads>, clock: &Clock) -> Option<Watch> {
+fn watch(
+    reloads: &Arc<Reloads>,
+    asked: &SyncSender<&'static str>,
+    clock: &Clock,
+) -> Option<Watch> {
+    const WHY: &str = "a change of the file";
     let path = reloads.path()?;
-    let (look, looks) = std::sync::mpsc::sync_channel(1);
-    let reloading = reloads.clone();
-    // The watch's own thread must not wait for a reload; one hint stands for any number.
-    let thread = std::thread::Builder::new().name("config-reload".to_owned()).spawn(move || {
-        while looks.recv().is_ok() {
-            reloading.on_change();
-        }
-    });
+    let ask = asked.clone();
     let watch = Watch::start(&path, WatchTiming::default(), clock.clone(), move || {
-        let _ = look.try_send(());
+        let _ = ask.try_send(WHY);
     });
-    match (thread, watch) {
-        (Ok(_), Ok(watch)) => {
+    match watch {
+        Ok(watch) => {
             // Nothing that was saved between loading and watching is missed.
-            reloads.on_change();
+            let _ = asked.try_send(WHY);
             Some(watch)
         }
-        (Err(error), _) => {
-            tracing::warn!(%error, "the configuration is not watched; SIGHUP reloads it");
-            None
-        }
-        (_, Err(error)) => {
+        Err(error) => {
             tracing::warn!(%error, "the configuration is not watched; SIGHUP reloads it");
             None
         }
@@ -194,6 +226,7 @@ enum Told {
     Stop,
 }
 
+#[derive(Debug)]
 struct Signals {
     hangup: Signal,
     terminate: Signal,

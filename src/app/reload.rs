@@ -56,16 +56,9 @@ impl Reloads {
         self.lock().source().path().map(ToOwned::to_owned)
     }
 
-    pub(super) fn on_signal(&self) {
-        self.log("SIGHUP", &self.reload());
-    }
-
-    pub(super) fn on_change(&self) {
-        self.log("a change of the file", &self.reload());
-    }
-
-    fn log(&self, why: &str, outcome: &Result<ReloadReport, ReloadError>) {
-        match outcome {
+    /// Reloads and logs what came of it.
+    pub(super) fn reload_because(&self, why: &str) {
+        match self.reload() {
             Ok(report) if report.same_text => {
                 tracing::debug!(why, "reloaded: the file is the one loaded last");
             }
@@ -91,7 +84,9 @@ impl Reload for Reloads {
                 same_text: true,
             });
         }
-        let report = self.lock().reload_from_source();
+        // Held until the outcome is noted, so that the last one noted is the last one.
+        let mut reloader = self.lock();
+        let report = reloader.reload_from_source();
         let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         outcomes.record(&report, self.clock.wall());
         report

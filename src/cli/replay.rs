@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::exit::Exit;
 use super::serve::ListenArgs;
 use super::values;
-use crate::app::{self, Plan};
+use crate::app::{Plan, Program};
 use crate::config::{FeedSettings, Input, Recording, Settings, Source, Speed, Start, VENUES};
 use crate::feed::Reader;
 
@@ -66,13 +66,14 @@ enum When {
 }
 
 pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
+    let program = Program::prepare()?;
     for (at, file) in args.files.iter().enumerate() {
         if args.files[..at].contains(file) {
             bail!("{} is named twice", file.display());
         }
         check(file)?;
     }
-    app::run(Plan {
+    program.run(Plan {
         settings: settings(args),
         source: Source::embedded(VENUES),
         content: None,

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::configuration::{Loaded, Recordings, load};
 use super::exit::Exit;
-use crate::app::{self, Plan};
+use crate::app::{Plan, Program};
 use crate::config::{EMBEDDED_DEFAULT, Settings, Source, VENUES};
 
 const AFTER_HELP: &str = "\
@@ -57,11 +57,12 @@ impl ListenArgs {
 
 /// Serves the default and says what to try next.
 pub(super) fn run_default() -> anyhow::Result<Exit> {
-    app::run(Plan { hint: true, ..default_plan() })?;
+    Program::prepare()?.run(Plan { hint: true, ..default_plan() })?;
     Ok(Exit::Done)
 }
 
 pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
+    let program = Program::prepare()?;
     let mut plan = match &args.config {
         None => default_plan(),
         Some(file) => {
@@ -70,7 +71,7 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<Exit> {
         }
     };
     args.listen.apply(&mut plan.settings);
-    app::run(plan)?;
+    program.run(plan)?;
     Ok(Exit::Done)
 }
 

@@ -280,8 +280,8 @@ impl Control {
             let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
             let one = self.subscribers.get(&id).map(|entry| entry.value().clone());
             let one = one.ok_or(RetuneError::UnknownSubscriber(id))?;
-            let limits = self.publish(|_| {});
             one.set(capacity, max_hz);
+            let limits = self.publish(self.next());
             drop(changing);
             if let Some(port) = self.ports.get(one.shard) {
                 port.wake();
@@ -300,14 +300,14 @@ impl Control {
     /// subscriber (values set for one give way then). The values have been checked before.
     pub fn change(&self, edit: impl FnOnce(&mut Limits) -> (bool, bool)) -> Arc<Limits> {
         let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut set = (false, false);
-        let limits = self.publish(|limits| set = edit(limits));
-        let admitted = self.admission.set_capacity(limits.max_subscribers.min(MAX_CAPACITY));
-        debug_assert!(admitted.is_ok(), "the bound was checked");
+        let mut limits = self.next();
+        let set = edit(&mut limits);
+        self.admit(&limits);
         let (capacity, max_hz) = (set.0.then_some(limits.capacity), set.1.then_some(limits.max_hz));
         for entry in &self.subscribers {
             entry.value().set(capacity, max_hz);
         }
+        let limits = self.publish(limits);
         drop(changing);
         for port in self.ports.iter() {
             port.wake();
@@ -326,25 +326,36 @@ impl Control {
     /// Puts back limits, and what was in force for each subscriber then. This, too, is a change
     /// with a generation of its own.
     pub fn restore(&self, before: &Limits, held: &Held) {
-        self.change(|limits| {
-            let generation = limits.generation;
-            *limits = Limits { generation, ..before.clone() };
-            (true, true)
-        });
+        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let limits = Limits { generation: self.next().generation, ..before.clone() };
+        self.admit(&limits);
         for entry in &self.subscribers {
-            if let Some(&(capacity, max_hz)) = held.0.get(entry.key()) {
-                entry.value().set(Some(capacity), Some(max_hz));
-            }
+            let all = (limits.capacity, limits.max_hz);
+            let (capacity, max_hz) = held.0.get(entry.key()).copied().unwrap_or(all);
+            entry.value().set(Some(capacity), Some(max_hz));
         }
+        self.publish(limits);
+        drop(changing);
         for port in self.ports.iter() {
             port.wake();
         }
     }
 
-    fn publish(&self, edit: impl FnOnce(&mut Limits)) -> Arc<Limits> {
+    /// The limits in force, one generation on.
+    fn next(&self) -> Limits {
         let mut limits = Limits::clone(&self.limits.load());
-        edit(&mut limits);
         limits.generation += 1;
+        limits
+    }
+
+    fn admit(&self, limits: &Limits) {
+        let admitted = self.admission.set_capacity(limits.max_subscribers.min(MAX_CAPACITY));
+        debug_assert!(admitted.is_ok(), "the bound was checked");
+    }
+
+    /// Puts limits in force, *after* the subscribers concerned have been changed: a shard looks at
+    /// its subscribers once a generation, and one changed behind its back would not be seen.
+    fn publish(&self, limits: Limits) -> Arc<Limits> {
         let limits = Arc::new(limits);
         self.limits.store(limits.clone());
         limits

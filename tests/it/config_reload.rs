@@ -13,16 +13,16 @@ use tidegate::config::{Key, Part, PartError, Reloader, Settings, Source, VENUES}
 
 /// The hot values that the random files set, and one that needs a restart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Values {
-    capacity: u32,
-    max_hz: u32,
-    max_subscribers: u32,
-    pace_us: u64,
-    port: u16,
+pub(crate) struct Values {
+    pub(crate) capacity: u32,
+    pub(crate) max_hz: u32,
+    pub(crate) max_subscribers: u32,
+    pub(crate) pace_us: u64,
+    pub(crate) port: u16,
 }
 
 impl Values {
-    fn random(random: &mut StdRng) -> Self {
+    pub(crate) fn random(random: &mut StdRng) -> Self {
         Self {
             capacity: random.random_range(0..5),
             max_hz: random.random_range(0..3),
@@ -32,7 +32,7 @@ impl Values {
         }
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let Self { capacity, max_hz, max_subscribers, pace_us, port } = self;
         format!(
             "[gateway]\nlisten = \"127.0.0.1:{port}\"\nmax_subscribers = {max_subscribers}\n\
@@ -72,7 +72,7 @@ impl Values {
     }
 }
 
-type Spoil = fn(&str, &mut StdRng) -> io::Result<Vec<u8>>;
+pub(crate) type Spoil = fn(&str, &mut StdRng) -> io::Result<Vec<u8>>;
 
 fn text(text: impl Into<String>) -> io::Result<Vec<u8>> {
     Ok(text.into().into_bytes())
@@ -88,7 +88,7 @@ fn add(good: &str, section: &str, added: &str) -> io::Result<Vec<u8>> {
 }
 
 /// Everything that somebody has saved over a good file.
-const BAD: &[(&str, Spoil)] = &[
+pub(crate) const BAD: &[(&str, Spoil)] = &[
     ("empty", |_, _| text("")),
     ("blank", |_, _| text("\n \n")),
     ("comments only", |good, _| text(good.lines().map(|l| format!("# {l}\n")).collect::<String>())),
