@@ -183,11 +183,7 @@ fn reload_when_asked(reloads: Arc<Reloads>) -> anyhow::Result<SyncSender<&'stati
 }
 
 /// Watches the configuration's file, if there is one.
-fn watch(
-    reloads: &Arc<Reloads>,
-    asked: &SyncSender<&'static str>,
-    clock: &Clock,
-) -> Option<Watch> {
+fn watch(reloads: &Arc<Reloads>, asked: &SyncSender<&'static str>, clock: &Clock) -> Option<Watch> {
     const WHY: &str = "a change of the file";
     let path = reloads.path()?;
     let ask = asked.clone();

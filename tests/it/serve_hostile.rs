@@ -32,7 +32,7 @@ async fn b44_out_of_descriptors_it_serves_on_rests_and_comes_back_by_itself() {
     let mut client = Client::connect(&server).await;
     client.subscribe("binance:*").await;
     let flood: Vec<TcpStream> =
-        (0..200).map(|_| TcpStream::connect(server.gateway).unwrap()).collect();
+        (0..120).map(|_| TcpStream::connect(server.gateway).unwrap()).collect();
     eventually("the limit", async || server.log().contains("cannot accept connections")).await;
     let (ticks, batches) = (server.processor_ticks(), client.seen.batches);
     client.read_for(Duration::from_secs(1)).await;

