@@ -95,10 +95,12 @@ async fn serve(plan: Plan, mut signals: Signals) -> anyhow::Result<()> {
         .context("starting the shards")?;
     let gateway = Arc::new(gateway);
     let reloads = Arc::new(match content {
-        Some(content) => Reloads::of_file(Reloader::new(source, content)?, &gateway, &clock),
+        Some(content) => {
+            Reloads::of_file(Reloader::new(source, content)?, addresses, &gateway, &clock)
+        }
         None => {
             let reloader = Reloader::with_settings(source, settings.clone());
-            Reloads::of_flags(reloader, &gateway, &clock)
+            Reloads::of_flags(reloader, addresses, &gateway, &clock)
         }
     });
     let asked = reload_when_asked(reloads.clone())?;
@@ -150,13 +152,22 @@ async fn close(running: RunningFeeds, gateway: Arc<Gateway>, clock: Clock, deadl
     gateway.finished().await;
 }
 
+/// Pairs of account and instrument kept, at most: more than accounts, because an account trades
+/// more than one instrument.
+fn most_volumes(settings: &Settings) -> usize {
+    const AN_ACCOUNT: usize = 16;
+    const LEAST: usize = 1 << 16;
+    const MOST: usize = 10_000_000;
+    settings.gateway.max_known_accounts.saturating_mul(AN_ACCOUNT).clamp(LEAST, MOST)
+}
+
 fn parts(settings: &Settings, clock: &Clock) -> Parts {
     let names = settings.feeds.iter().map(|feed| (feed.name.clone(), feed.venue.clone()));
     Parts {
         clock: clock.clone(),
         instruments: Arc::new(Instruments::new(settings.gateway.max_known_instruments)),
         accounts: Arc::new(Accounts::new(settings.gateway.max_known_accounts)),
-        volume_keys: Arc::new(VolumeKeys::new(settings.gateway.max_known_accounts)),
+        volume_keys: Arc::new(VolumeKeys::new(most_volumes(settings))),
         feeds: Arc::new(Feeds::new(names, clock.wall())),
     }
 }

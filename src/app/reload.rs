@@ -1,5 +1,6 @@
 //! Reloading: one reloader, asked by SIGHUP, by the admin server and by the watch.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,24 +18,38 @@ pub(super) struct Reloads {
     reloader: Mutex<Reloader>,
     /// Whether there is a text to be loaded again; settings made from flags have none.
     has_source: bool,
+    /// Where the gateway and the admin server listen, whatever the text says: flags come before
+    /// it, and the system chooses for port 0.
+    addresses: (SocketAddr, SocketAddr),
     outcomes: Mutex<Outcomes>,
     clock: Clock,
 }
 
 impl Reloads {
     /// Reloads of settings that came from a text.
-    pub(super) fn of_file(reloader: Reloader, gateway: &Arc<Gateway>, clock: &Clock) -> Self {
-        Self::new(reloader, true, gateway, clock)
+    pub(super) fn of_file(
+        reloader: Reloader,
+        addresses: (SocketAddr, SocketAddr),
+        gateway: &Arc<Gateway>,
+        clock: &Clock,
+    ) -> Self {
+        Self::new(reloader, true, addresses, gateway, clock)
     }
 
     /// Settings made from flags: retuned at run time, never reloaded.
-    pub(super) fn of_flags(reloader: Reloader, gateway: &Arc<Gateway>, clock: &Clock) -> Self {
-        Self::new(reloader, false, gateway, clock)
+    pub(super) fn of_flags(
+        reloader: Reloader,
+        addresses: (SocketAddr, SocketAddr),
+        gateway: &Arc<Gateway>,
+        clock: &Clock,
+    ) -> Self {
+        Self::new(reloader, false, addresses, gateway, clock)
     }
 
     fn new(
         mut reloader: Reloader,
         has_source: bool,
+        addresses: (SocketAddr, SocketAddr),
         gateway: &Arc<Gateway>,
         clock: &Clock,
     ) -> Self {
@@ -42,6 +57,7 @@ impl Reloads {
         Self {
             reloader: Mutex::new(reloader),
             has_source,
+            addresses,
             outcomes: Mutex::default(),
             clock: clock.clone(),
         }
@@ -97,7 +113,9 @@ impl Reload for Reloads {
     }
 
     fn effective(&self) -> Settings {
-        self.lock().effective().clone()
+        let mut settings = self.lock().effective().clone();
+        (settings.gateway.listen, settings.admin.listen) = self.addresses;
+        settings
     }
 
     fn outcomes(&self) -> Outcomes {

@@ -38,9 +38,11 @@ const RETRY: Duration = Duration::from_millis(100);
 pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let connections = TaskTracker::new();
+    let mut failing = false;
     while let Some(accepted) = accept(&listener, &room, &stop).await {
         match accepted {
             Ok((stream, place)) => {
+                failing = false;
                 let (router, stop) = (router.clone(), stop.clone());
                 connections.spawn(async move {
                     connection(stream, router, stop).await;
@@ -48,7 +50,10 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "accepting a connection of the admin server failed");
+                // Said once a spell: the condition lasts, the log should not.
+                if !std::mem::replace(&mut failing, true) {
+                    tracing::warn!(%error, "accepting a connection of the admin server failed");
+                }
                 tokio::time::sleep(RETRY).await;
             }
         }

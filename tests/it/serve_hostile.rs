@@ -125,7 +125,7 @@ async fn b32_a_deaf_client_costs_bounded_memory_at_fifty_thousand_ticks_a_second
         let mut client = Client::connect(&server).await;
         client.say(r#"{"op":"subscribe","instruments":["binance:*"],"max_hz":20}"#).await;
         reading.push(tokio::spawn(async move {
-            client.to_the_end().await;
+            client.read_to_the_end().await;
         }));
     }
     tokio::time::sleep(Duration::from_secs(2)).await;

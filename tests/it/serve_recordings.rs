@@ -145,9 +145,11 @@ async fn volumes_are_the_generators_own_totals_whoever_is_slow_and_whatever_is_c
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.zst");
     let (_, simulator) = simulated(&file, 4, 10_000);
+    // Three accounts, each in many instruments.
+    let ports = FREE_PORTS.replace("[admin]", "max_known_accounts = 3\n[admin]");
     let config = |capacity: usize| {
         format!(
-            "{FREE_PORTS}[subscriber]\ncapacity = {capacity}\n\
+            "{ports}[subscriber]\ncapacity = {capacity}\n\
              [[feed]]\nname = \"f\"\nvenue = \"binance\"\nrecording = [{file:?}]\n\
              speed = 2\nstart = \"first_subscriber\"\n"
         )

@@ -61,7 +61,7 @@ async fn b85_b89_a_thousand_reloads_half_of_them_bad_disconnect_nobody() {
         stop.push(tell);
         reading.push(tokio::spawn(async move {
             tokio::select! {
-                () = client.to_the_end() => panic!("disconnected: {:?}", client.seen.close),
+                () = client.read_to_the_end() => panic!("disconnected: {:?}", client.seen.close),
                 _ = told => {}
             }
             client
@@ -133,7 +133,7 @@ async fn b86_hangups_never_kill_from_the_start_to_the_end() {
     assert!(server.is_running());
     signal_times(server.id(), "TERM", 1);
     signal_times(server.id(), "HUP", 100);
-    client.to_the_end().await;
+    client.read_to_the_end().await;
     assert_eq!(client.seen.close, Some(1001));
     let status = tokio::time::timeout(PATIENCE, server.exited()).await.unwrap();
     assert_eq!(status.code(), Some(0), "{}", server.log());
@@ -153,6 +153,10 @@ async fn b91_what_needs_a_restart_is_named_and_the_rest_is_applied() {
     );
     assert_eq!(answer["needs_restart"], serde_json::json!(["gateway.listen"]));
     assert_eq!(server.json("/v1/limits").await["capacity"], 5);
+    // What is shown as in effect is where the program listens, not what a file would like.
+    let config = server.json("/v1/config").await;
+    assert_eq!(config["gateway"]["listen"], server.gateway.to_string());
+    assert_eq!(config["admin"]["listen"], server.admin.to_string());
     let mut client = Client::connect(&server).await;
     client.subscribe("binance:*").await;
 }

@@ -27,7 +27,7 @@ async fn b39_everybody_gets_the_last_values_and_a_close_though_one_is_deaf() {
             client.subscribe("binance:*").await;
             client.until("quotes", |seen| seen.quotes.len() >= 20).await;
             reading.push(tokio::spawn(async move {
-                client.to_the_end().await;
+                client.read_to_the_end().await;
                 client
             }));
         }

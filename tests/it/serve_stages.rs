@@ -1,7 +1,7 @@
 //! A stage that stands still: the feed runs on, and every tick that is missing is accounted for.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use tidegate::clock::Clock;
@@ -20,10 +20,10 @@ use crate::serve_support::Naive;
 /// The board's stage; its first quote waits until the test lets it go.
 struct Held {
     stage: BoardStage,
-    reached: Option<Sender<()>>,
+    reached: Option<SyncSender<()>>,
     released: Receiver<()>,
     handled: u64,
-    counted: Sender<u64>,
+    counted: SyncSender<u64>,
 }
 
 impl ConflationHandler<InstrumentId, Accepted<Quote>> for Held {
@@ -63,9 +63,9 @@ fn with_the_boards_stage_held_the_feed_runs_on_and_the_worker_explains_every_mis
     let gateway = Gateway::start(parts, Limits::default(), 1).unwrap();
     let instruments = gateway.instruments().clone();
     let context = Context { instruments, accounts, feed: feed.id(), account: None };
-    let (reached, has_reached) = channel();
-    let (release, released) = channel();
-    let (counted, count) = channel();
+    let (reached, has_reached) = sync_channel(1);
+    let (release, released) = sync_channel(1);
+    let (counted, count) = sync_channel(1);
     let stage = gateway.board_stage("spot");
     let held = Held { stage, reached: Some(reached), released, handled: 0, counted };
     let (quotes, worker) = ConflationSpWorker::builder()

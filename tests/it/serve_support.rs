@@ -318,7 +318,7 @@ impl Client {
     }
 
     /// Reads until the connection is over.
-    pub(crate) async fn to_the_end(&mut self) {
+    pub(crate) async fn read_to_the_end(&mut self) {
         let reading = async { while self.read().await {} };
         tokio::time::timeout(PATIENCE, reading).await.unwrap();
     }
