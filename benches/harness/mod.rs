@@ -80,10 +80,9 @@ impl Report {
                     subject.name,
                     median / medians[ours]
                 )),
-                Role::Control => self.closing.push(format!(
-                    "control {bench}/{case} {:.2}",
-                    medians[ours] / median
-                )),
+                Role::Control => self
+                    .closing
+                    .push(format!("control {bench}/{case} {:.2}", medians[ours] / median)),
             }
         }
     }

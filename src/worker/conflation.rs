@@ -34,10 +34,10 @@ impl KeyedKind for Conflation {}
 ///
 /// struct Print;
 ///
-/// impl ConflationHandler<&'static str, u64> for Print {
+/// impl ConflationHandler<String, u64> for Print {
 ///     type Error = std::convert::Infallible;
 ///
-///     fn handle(&mut self, key: &&'static str, price: u64) -> Result<(), Self::Error> {
+///     fn handle(&mut self, key: &String, price: u64) -> Result<(), Self::Error> {
 ///         println!("{key} is at {price}");
 ///         Ok(())
 ///     }

@@ -191,7 +191,7 @@ impl Core {
     }
 
     pub(super) fn completion(&self) -> Completion {
-        self.completion.clone().completion()
+        CompletionCell::completion(&self.completion)
     }
 
     /// No more items; what was accepted is handled. `false` if the worker stops already.
