@@ -88,11 +88,12 @@ enum Cadence {
 }
 
 impl Cadence {
-    /// Runs a consumer until it has seen `done` and then found nothing more.
-    fn consume(self, done: &AtomicBool, mut drain: impl FnMut() -> usize) {
+    /// Runs a consumer until it has seen `done` and then found nothing more. A drain takes at most
+    /// every key once: chasing a producer that makes keys dirty again would be a sweep.
+    fn consume(self, done: &AtomicBool, mut drain: impl FnMut(usize) -> usize) {
         loop {
             let last = done.load(Ordering::Acquire);
-            let drained = drain();
+            let drained = drain(KEYS as usize);
             if last && drained == 0 {
                 return;
             }
@@ -129,7 +130,7 @@ fn worker(cadence: Cadence, dispatches: u64, by_handle: bool) -> f64 {
     let done = Arc::new(AtomicBool::new(false));
     let told = done.clone();
     let consumer = thread::spawn(move || {
-        cadence.consume(&told, || stepper.step(usize::MAX));
+        cadence.consume(&told, |most| stepper.step(most));
         stepper
     });
     let cost = per_operation(dispatches, || {
@@ -207,9 +208,11 @@ fn dashmap<Q: Queue>(cadence: Cadence, dispatches: u64) -> f64 {
     let (told, map) = (done.clone(), newest.clone());
     let consumer = thread::spawn(move || {
         let mut seen = Newest::new();
-        cadence.consume(&told, || {
+        cadence.consume(&told, |most| {
             let mut drained = 0;
-            while let Some(key) = Q::receive(&mut receiver) {
+            while drained < most
+                && let Some(key) = Q::receive(&mut receiver)
+            {
                 // Out of the map, so that the next value makes the key dirty again.
                 if let Some((key, value)) = map.remove(&key) {
                     seen.see(key, &value);

@@ -33,7 +33,7 @@
 //!
 //! | atomic | by | order | why |
 //! |---|---|---|---|
-//! | latest `state` | writer and reader swap | acquire-release | each gets what the other put in its slot, and the reader's freed ring place |
+//! | latest `state` | writer and reader swap | acquire-release | each gets what the other put in its slot |
 //! | fold `state` | take hold: acquire, let go: release | | the value is seen whole |
 #![expect(unsafe_code, reason = "slots and keys are shared between two threads, one at a time")]
 

@@ -203,7 +203,7 @@ where
     {
         match self.half.resolve(key) {
             Some(index) => self.put(index, value, Patient::Yes),
-            None => Err(DispatchError::TooManyKeys(value)),
+            None => Err(self.half.no_room_for_key(value)),
         }
     }
 
@@ -219,7 +219,7 @@ where
     {
         match self.half.resolve(key) {
             Some(index) => self.put(index, value, Patient::No),
-            None => Err(DispatchError::TooManyKeys(value)),
+            None => Err(self.half.no_room_for_key(value)),
         }
     }
 

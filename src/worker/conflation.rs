@@ -189,7 +189,7 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
     {
         match self.half.resolve(key) {
             Some(index) => self.put(index, value, Patient::Yes),
-            None => Err(DispatchError::TooManyKeys(value)),
+            None => Err(self.half.no_room_for_key(value)),
         }
     }
 
@@ -205,7 +205,7 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
     {
         match self.half.resolve(key) {
             Some(index) => self.put(index, value, Patient::No),
-            None => Err(DispatchError::TooManyKeys(value)),
+            None => Err(self.half.no_room_for_key(value)),
         }
     }
 
@@ -303,19 +303,29 @@ impl<K, V, S> ConflationProducer<K, V, S> {
         if let Some(reason) = self.half.core().refuses() {
             return Err(DispatchError::Closed(value, reason));
         }
-        // With a place in hand nothing needs to be known of the cell: the swap tells. Without one,
-        // a pending key needs none, and if the swap finds it taken meanwhile, its place is free.
         let mut value = value;
-        if !self.half.has_room() && !self.half.writer.is_dirty(index) {
-            value = self.half.make_room(value, patient)?;
-        }
-        self.half.count_dispatched();
-        match self.half.writer.publish(index, value) {
-            Some(superseded) => {
-                self.half.count_conflated();
-                Ok(Some(superseded))
+        loop {
+            // With a place in hand nothing needs to be known of the cell: the swap tells. Without
+            // one, only a pending key may go on.
+            if !self.half.has_room() && !self.half.writer.is_dirty(index) {
+                value = self.half.make_room(value, patient)?;
             }
-            None => self.half.push(index).map(|()| None),
+            if let Some(superseded) = self.half.writer.publish(index, value) {
+                self.half.count_dispatched();
+                self.half.count_conflated();
+                return Ok(Some(superseded));
+            }
+            if self.half.has_room() {
+                self.half.count_dispatched();
+                return self.half.push(index).map(|()| None);
+            }
+            // The consumer took this key between the look and the swap, and the place that it had
+            // was given to another key before (between its leaving the ring and its cell's
+            // cleaning). So it is a new key at a full ring; nobody looks for it yet.
+            match self.half.writer.retract(index) {
+                Some(taken_back) => value = taken_back,
+                None => return Ok(None),
+            }
         }
     }
 }

@@ -144,6 +144,15 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
         self.ring.has_room()
     }
 
+    /// Why a key without a cell is refused.
+    #[cold]
+    pub(super) fn no_room_for_key(&self, value: C::Value) -> DispatchError<C::Value> {
+        match self.core().refuses() {
+            Some(reason) => DispatchError::Closed(value, reason),
+            None => DispatchError::TooManyKeys(value),
+        }
+    }
+
     /// Waits for a place, if the caller is patient.
     #[cold]
     pub(super) fn make_room(
@@ -166,7 +175,8 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
         }
     }
 
-    /// Counted before the value can be taken, so that no snapshot shows it leave before it came.
+    /// Counted before a new place is published and before the superseded value is, so that no
+    /// snapshot shows more values leave than came.
     #[inline(always)]
     pub(super) fn count_dispatched(&mut self) {
         self.dispatched += 1;
@@ -294,8 +304,6 @@ impl<K, C: Cell, H: KeyedHandler<K, C::Value>> Stage for KeyedStage<K, C, H> {
 
     #[inline(always)]
     fn handle(&mut self) {
-        // The place is free before the cell is clean: a producer that finds the cell clean, against
-        // what it saw, is sure of a place for it.
         let Some(index) = self.ring.pop() else { return };
         let value = self.reader.take(index);
         self.ring.core().offer_room();

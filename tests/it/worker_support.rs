@@ -89,7 +89,8 @@ impl Gate {
         assert!(!wait.1.timed_out(), "the handler did not come to the gate");
     }
 
-    fn pass(&self) {
+    /// What a handler does: stands at the door until it is open.
+    pub(crate) fn pass(&self) {
         let mut state = self.0.0.lock().unwrap();
         state.at_the_door += 1;
         self.0.1.notify_all();
