@@ -284,8 +284,10 @@ const CHUNKS: usize = 32 - FIRST_CHUNK.trailing_zeros() as usize;
 
 /// Chunks of cells, each twice as long as the one before. They never move.
 struct Table<K, C> {
-    chunks: [OnceLock<Box<[Keyed<K, C>]>>; CHUNKS],
+    chunks: [Chunk<K, C>; CHUNKS],
 }
+
+type Chunk<K, C> = OnceLock<Box<[Keyed<K, C>]>>;
 
 impl<K, C: Cell> Table<K, C> {
     #[inline(always)]

@@ -108,7 +108,7 @@ impl<S: BuildHasher> Builder<Conflation, S> {
         self,
         handler: H,
         token: CancellationToken,
-    ) -> Result<(ConflationProducer<K, V, S>, ConflationSpWorker), StartError>
+    ) -> Started<K, V, S, ConflationSpWorker>
     where
         K: Hash + Eq + Clone + Send + Sync + 'static,
         V: Send + 'static,
@@ -123,10 +123,7 @@ impl<S: BuildHasher> Builder<Conflation, S> {
     ///
     /// # Errors
     /// [`StartError`] if the capacity is refused.
-    pub fn stepped<K, V, H>(
-        self,
-        handler: H,
-    ) -> Result<(ConflationProducer<K, V, S>, Stepper<H>), StartError>
+    pub fn stepped<K, V, H>(self, handler: H) -> Started<K, V, S, Stepper<H>>
     where
         K: Hash + Eq + Clone + Send + Sync + 'static,
         V: Send + 'static,
@@ -136,14 +133,7 @@ impl<S: BuildHasher> Builder<Conflation, S> {
         Ok((producer, Stepper::new(engine)))
     }
 
-    #[expect(clippy::type_complexity, reason = "the two halves, named here alone")]
-    fn halves<K, V, H>(
-        self,
-        handler: H,
-    ) -> Result<
-        (ConflationProducer<K, V, S>, Engine<KeyedStage<K, LatestCell<V>, Newest<H>>>),
-        StartError,
-    >
+    fn halves<K, V, H>(self, handler: H) -> Started<K, V, S, Consumer<K, V, H>>
     where
         H: ConflationHandler<K, V>,
     {
@@ -152,6 +142,12 @@ impl<S: BuildHasher> Builder<Conflation, S> {
         Ok((ConflationProducer { half }, Engine::new(core, stage)))
     }
 }
+
+/// The consuming half, ready to be driven.
+type Consumer<K, V, H> = Engine<KeyedStage<K, LatestCell<V>, Newest<H>>>;
+
+/// A producing half and what it produces for.
+type Started<K, V, S, Other> = Result<(ConflationProducer<K, V, S>, Other), StartError>;
 
 /// The producing half of a [`ConflationSpWorker`]. It may move to another thread; two threads
 /// cannot use it at once:

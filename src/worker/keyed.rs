@@ -353,13 +353,16 @@ impl<K, C: Cell, H: KeyedHandler<K, C::Value>> Stage for KeyedStage<K, C, H> {
     }
 }
 
+/// What a keyed worker is made of.
+pub(super) type Halves<K, C, H, S> = (KeyedProducer<K, C, S>, KeyedStage<K, C, H>);
+
 /// The two halves of a fresh keyed worker.
 pub(super) fn keyed<K, C: Cell, H, S>(
     core: &Arc<Core>,
     max_keys: u32,
     hasher: S,
     handler: H,
-) -> Result<(KeyedProducer<K, C, S>, KeyedStage<K, C, H>), CapacityError> {
+) -> Result<Halves<K, C, H, S>, CapacityError> {
     let (push, pop) = ring(core)?;
     let (writer, reader) = table(max_keys.min(MAX_KEYS));
     let producer = KeyedProducer {

@@ -1,5 +1,7 @@
 //! Nothing is allocated per item, on either side, sleeping and waking included.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
+
 use crate::counting::{Group, allocations_everywhere};
 use crate::worker_support::eventually;
 use std::sync::{Arc, Mutex};

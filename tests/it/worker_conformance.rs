@@ -1,5 +1,7 @@
 //! One body of tests for every worker: order, backpressure, every way to the end, errors.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
+
 use crate::worker_support::{
     AmbientCheck, Census, Coalescing, Conflating, Control, Event, PATIENCE, Probe, Start, Subject,
     Why, eventually,

@@ -1,5 +1,7 @@
 //! Random operations on stepped keyed workers against a plain model.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
+
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};

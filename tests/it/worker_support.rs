@@ -1,6 +1,8 @@
 //! What the workers' tests share: items that count themselves, a handler that writes down what it
 //! is told, and the worker under test.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
+
 use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! What the workers' models share.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
+
 use std::sync::{Arc, Mutex};
 use tidegate::worker::{CoalescingHandler, ConflationHandler, Outcome, WorkerError};
 
