@@ -266,20 +266,20 @@ impl Core {
         reached(self.consumer.0.passed.load(Acquire), target)
     }
 
-    /// Publishes the place at the cursor, which the caller has filled, and wakes the consumer if it
-    /// sleeps.
+    /// Publishes `count` places from the cursor on, which the caller has filled, and wakes the
+    /// consumer if it sleeps.
     ///
     /// # Errors
-    /// The worker closed before: the cursor has not moved, the place is the producer's again.
+    /// The worker closed before: the cursor has not moved, all the places are the producer's again.
     #[inline(always)]
-    pub(super) fn publish(&self, cursor: &mut PushCursor) -> Result<(), CloseReason> {
+    pub(super) fn publish(&self, cursor: &mut PushCursor, count: usize) -> Result<(), CloseReason> {
         let position = cursor.position();
-        self.tail.0.store(position.wrapping_add(1), Release);
+        self.tail.0.store(position.wrapping_add(count), Release);
         fence::light();
         if self.flags.0.load(Relaxed) & (CONSUMER_WAITS | CLOSED) != 0 {
             self.published_to_sleeper(position)?;
         }
-        cursor.advance();
+        cursor.advance(count);
         Ok(())
     }
 

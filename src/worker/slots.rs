@@ -127,11 +127,66 @@ impl<T> RingProducer<T> {
         // SAFETY: this is the only producing end, and the cursor has room: the consumer's
         // published position is less than one capacity behind.
         unsafe { self.slots.write(position, item) };
-        self.core.publish(&mut self.cursor).map_err(|reason| {
+        self.core.publish(&mut self.cursor, 1).map_err(|reason| {
             // SAFETY: the place was written just above, and its position is not below the final
             // tail, so the consumer never reads it.
             (unsafe { self.slots.read(position) }, reason)
         })
+    }
+}
+
+impl<T> RingProducer<T> {
+    /// The number of free places, as of now.
+    pub(super) fn room(&mut self) -> usize {
+        self.refresh();
+        self.cursor.room()
+    }
+
+    /// Fills up to `most` free places without publishing them; how many it was. If the iterator
+    /// panics, what was filled is dropped.
+    pub(super) fn fill(&mut self, most: usize, items: &mut impl Iterator<Item = T>) -> usize {
+        let mut filled = Filled { slots: &self.slots, from: self.cursor.position(), count: 0 };
+        let most = most.min(self.cursor.room());
+        while filled.count < most
+            && let Some(item) = items.next()
+        {
+            // SAFETY: this is the only producing end, and `most` places are free.
+            unsafe { self.slots.write(filled.from.wrapping_add(filled.count), item) };
+            filled.count += 1;
+        }
+        let count = filled.count;
+        std::mem::forget(filled);
+        count
+    }
+
+    /// Publishes what [`fill`](Self::fill) has just filled.
+    ///
+    /// # Errors
+    /// The worker closed before; all of it comes back.
+    pub(super) fn publish_filled(&mut self, count: usize) -> Result<(), (Vec<T>, CloseReason)> {
+        let from = self.cursor.position();
+        self.core.publish(&mut self.cursor, count).map_err(|reason| {
+            // SAFETY: the places were just filled, and their positions are not below the final
+            // tail (one store published them all), so the consumer never reads them.
+            let take = |step| unsafe { self.slots.read(from.wrapping_add(step)) };
+            ((0..count).map(take).collect(), reason)
+        })
+    }
+}
+
+/// Places filled and not published: dropped, if it comes to that.
+struct Filled<'a, T> {
+    slots: &'a Slots<T>,
+    from: usize,
+    count: usize,
+}
+
+impl<T> Drop for Filled<'_, T> {
+    fn drop(&mut self) {
+        for step in 0..self.count {
+            // SAFETY: filled by the producing end that still holds it, and never published.
+            drop(unsafe { self.slots.read(self.from.wrapping_add(step)) });
+        }
     }
 }
 

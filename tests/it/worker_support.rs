@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tidegate::worker::{
     CloseReason, CoalescingHandler, CoalescingProducer, CoalescingSpWorker, Completion,
-    ConflationHandler, ConflationProducer, ConflationSpWorker, Counters, DispatchError, Outcome,
-    StartError, Worker, WorkerError, WorkerQueue,
+    ConflationHandler, ConflationProducer, ConflationSpWorker, Counters, DispatchError, Handler,
+    Outcome, SendError, SpProducer, SpWorker, StartError, Worker, WorkerError, WorkerQueue,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -213,6 +213,22 @@ impl CoalescingHandler<u32, Item> for Probe {
     }
 }
 
+impl Handler<Item> for Probe {
+    type Error = Refusal;
+
+    fn handle(&mut self, item: Item) -> Result<(), Refusal> {
+        self.take(&item)
+    }
+
+    fn on_error(&mut self, error: WorkerError<Refusal>) {
+        self.error(error);
+    }
+
+    fn on_completed(&mut self, outcome: Outcome) {
+        self.end(outcome);
+    }
+}
+
 /// An item that came back, and why.
 #[derive(Debug)]
 pub(crate) struct Refused {
@@ -342,6 +358,41 @@ impl Subject for Coalescing {
 
     fn try_send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
         producer.try_dispatch(&item.number.clone(), item).map_err(Refused::from)
+    }
+
+    fn complete(producer: &mut Self::Producer) -> bool {
+        producer.complete()
+    }
+}
+
+impl From<SendError<Item>> for Refused {
+    fn from(error: SendError<Item>) -> Self {
+        match error {
+            SendError::Full(item) => Self { item, why: Why::Full },
+            SendError::Closed(item, reason) => Self { item, why: Why::Closed(reason) },
+        }
+    }
+}
+
+pub(crate) enum Moving {}
+
+impl Subject for Moving {
+    type Producer = SpProducer<Item>;
+
+    fn start(start: Start, probe: Probe) -> Result<(Self::Producer, Box<dyn Control>), StartError> {
+        let (producer, worker) = SpWorker::builder()
+            .capacity(start.capacity)
+            .start_position(start.position)
+            .start(probe, start.token)?;
+        Ok((producer, Box::new(worker)))
+    }
+
+    fn send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
+        producer.dispatch(item).map_err(Refused::from)
+    }
+
+    fn try_send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
+        producer.try_dispatch(item).map_err(Refused::from)
     }
 
     fn complete(producer: &mut Self::Producer) -> bool {
