@@ -141,7 +141,7 @@ fn worker(cadence: Cadence, dispatches: u64, by_handle: bool) -> f64 {
             } else {
                 producer.dispatch(&key, value)
             };
-            black_box(&superseded.expect("an open worker"));
+            black_box(superseded.expect("an open worker").map(|old| old.0[0]));
         }
     });
     done.store(true, Ordering::Release);
@@ -226,7 +226,7 @@ fn dashmap<Q: Queue>(cadence: Cadence, dispatches: u64) -> f64 {
     let cost = per_operation(dispatches, || {
         for number in 1..=dispatches {
             let (key, value) = (key_of(number), Value::new(number));
-            if black_box(newest.insert(key, value)).is_none() {
+            if black_box(newest.insert(key, value).map(|old| old.0[0])).is_none() {
                 Q::send(&sender, key);
             }
         }
@@ -257,7 +257,7 @@ fn bare(dispatches: u64) -> f64 {
             let (cell, hand) = (&mut cells[key], &mut hands[key]);
             *cell.slots[usize::from(*hand)].get_mut() = Value::new(number);
             *hand = cell.state.swap(*hand, Ordering::AcqRel) & 3;
-            black_box(*cell.slots[usize::from(*hand)].get_mut());
+            black_box(cell.slots[usize::from(*hand)].get_mut().0[0]);
         }
     });
     for (key, cell) in cells.iter_mut().enumerate() {

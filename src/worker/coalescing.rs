@@ -295,15 +295,20 @@ where
             });
             match folded {
                 Folded::Fresh => {
-                    self.half.count_dispatched();
-                    return self.half.push(index);
+                    let Err(refusal) = self.half.push(index) else { return Ok(()) };
+                    // It is there: the consumer never looks at an index that it was not given.
+                    let total = self.half.writer.retract(index);
+                    return total.map_or(Ok(()), |total| Err(refusal.of(total)));
                 }
                 Folded::Merged => {
                     self.half.count_dispatched();
                     self.half.count_conflated();
                     return Ok(());
                 }
-                Folded::Clean => value = self.half.make_room(spare, patient)?,
+                Folded::Clean => match self.half.make_room(patient) {
+                    Ok(()) => value = spare,
+                    Err(refusal) => return Err(refusal.of(spare)),
+                },
                 Folded::Failed(panicked) => {
                     return Err(DispatchError::CoalescePanicked(spare, panicked));
                 }

@@ -177,7 +177,7 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Closed` and `TooManyKeys`.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch<Q>(&mut self, key: &Q, value: V) -> Result<Option<V>, DispatchError<V>>
     where
         K: Borrow<Q>,
@@ -193,7 +193,7 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: also `Full`.
-    #[inline]
+    #[inline(always)]
     pub fn try_dispatch<Q>(&mut self, key: &Q, value: V) -> Result<Option<V>, DispatchError<V>>
     where
         K: Borrow<Q>,
@@ -238,7 +238,7 @@ impl<K, V, S> ConflationProducer<K, V, S> {
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Closed` and `Retired`.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch_at(
         &mut self,
         handle: KeyHandle,
@@ -254,7 +254,7 @@ impl<K, V, S> ConflationProducer<K, V, S> {
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Full`, `Closed` and `Retired`.
-    #[inline]
+    #[inline(always)]
     pub fn try_dispatch_at(
         &mut self,
         handle: KeyHandle,
@@ -289,40 +289,40 @@ impl<K, V, S> ConflationProducer<K, V, S> {
         self.half.queue()
     }
 
-    #[inline]
+    /// With a place in hand nothing needs to be known of the cell, the swap tells. Inlined, and the
+    /// slow parts take no value, so that a value is written where it stays and the superseded one
+    /// is read from where it lies.
+    #[inline(always)]
     fn put(
         &mut self,
         index: u32,
         value: V,
         patient: Patient,
     ) -> Result<Option<V>, DispatchError<V>> {
-        if let Some(reason) = self.half.core().refuses() {
+        let half = &mut self.half;
+        if let Some(reason) = half.core().refuses() {
             return Err(DispatchError::Closed(value, reason));
         }
-        let mut value = value;
-        loop {
-            // With a place in hand nothing needs to be known of the cell: the swap tells. Without
-            // one, only a pending key may go on.
-            if !self.half.has_room() && !self.half.writer.is_dirty(index) {
-                value = self.half.make_room(value, patient)?;
-            }
-            if let Some(superseded) = self.half.writer.publish(index, value) {
-                self.half.count_dispatched();
-                self.half.count_conflated();
-                return Ok(Some(superseded));
-            }
-            if self.half.has_room() {
-                self.half.count_dispatched();
-                return self.half.push(index).map(|()| None);
-            }
-            // The consumer took this key between the look and the swap, and the place that it had
-            // was given to another key before (between its leaving the ring and its cell's
-            // cleaning). So it is a new key at a full ring; nobody looks for it yet.
-            match self.half.writer.retract(index) {
-                Some(taken_back) => value = taken_back,
-                None => return Ok(None),
-            }
+        // Without a place only a pending key may go on.
+        if !half.has_room()
+            && !half.writer.is_dirty(index)
+            && let Err(refusal) = half.make_room(patient)
+        {
+            return Err(refusal.of(value));
         }
+        if let Some(superseded) = half.writer.publish(index, value) {
+            half.count_dispatched();
+            half.count_conflated();
+            return Ok(Some(superseded));
+        }
+        // Without a place here, too: the consumer took this key between the look and the swap, and
+        // the place that it had was given to another key before (between its leaving the ring and
+        // its cell's cleaning). So it is a new key at a full ring, and nobody looks for it yet.
+        let pushed =
+            if half.has_room() { half.push(index) } else { half.push_later(index, patient) };
+        let Err(refusal) = pushed else { return Ok(None) };
+        // It is there: the consumer never looks at an index that it was not given.
+        half.writer.retract(index).map_or(Ok(None), |value| Err(refusal.of(value)))
     }
 }
 

@@ -7,6 +7,7 @@ use super::dedicated::spawn;
 use super::engine::{Engine, Stage};
 use super::handler::{WorkerError, catch};
 use super::lifecycle::{CloseReason, Core, NoRoom};
+use super::refusal::Refusal;
 use super::ring::PopCursor;
 use super::slots::{RingConsumer, RingProducer, ring};
 use super::stepper::Stepper;
@@ -125,32 +126,6 @@ impl<T> fmt::Debug for BatchError<T> {
     }
 }
 
-/// Why items were refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Waiting for a place would have been waiting for the caller itself.
-    #[error("every place is taken")]
-    Full,
-    /// The worker takes no more items.
-    #[error("the worker is {0}")]
-    Closed(CloseReason),
-}
-
-impl From<CloseReason> for Refusal {
-    fn from(reason: CloseReason) -> Self {
-        Self::Closed(reason)
-    }
-}
-
-impl From<NoRoom> for Refusal {
-    fn from(none: NoRoom) -> Self {
-        match none {
-            NoRoom::Closed(reason) => Self::Closed(reason),
-            NoRoom::WouldDeadlock => Self::Full,
-        }
-    }
-}
-
 impl SpWorker {
     /// Starts with the default: 1,024 places.
     pub fn builder() -> Builder<ByValue> {
@@ -230,7 +205,7 @@ impl<T> SpProducer<T> {
     ///
     /// # Errors
     /// [`SendError::Closed`], with the item inside.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch(&mut self, item: T) -> Result<(), SendError<T>> {
         if let Some(reason) = self.ring.core().refuses() {
             return Err(SendError::Closed(item, reason));
@@ -245,7 +220,7 @@ impl<T> SpProducer<T> {
     ///
     /// # Errors
     /// [`SendError`], with the item inside.
-    #[inline]
+    #[inline(always)]
     pub fn try_dispatch(&mut self, item: T) -> Result<(), SendError<T>> {
         if let Some(reason) = self.ring.core().refuses() {
             return Err(SendError::Closed(item, reason));
