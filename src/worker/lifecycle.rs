@@ -45,7 +45,10 @@ const PRODUCER_WAITS: u32 = 1 << 6;
 const STOPPING: u32 = COMPLETING | CANCELLED | CLOSED;
 
 /// Why a worker takes no more items.
+// A word wide: next to a value in a result, a single byte would split the value's copies at odd
+// places, which costs a stalled load a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
 pub enum CloseReason {
     /// It was completed: what was accepted before is still handled.
     Completed,
