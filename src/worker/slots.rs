@@ -226,3 +226,56 @@ impl<T> RingConsumer<T> {
         Some(item)
     }
 }
+
+// Also run under Miri, which sees a misuse of the places.
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
+
+    use super::*;
+    use std::thread;
+
+    fn fresh(capacity: usize) -> (RingProducer<String>, RingConsumer<String>) {
+        ring(&Core::new(Capacity::new(capacity).unwrap(), usize::MAX - 1)).unwrap()
+    }
+
+    #[test]
+    fn items_pass_from_thread_to_thread_and_places_are_used_again() {
+        let (mut producer, mut consumer) = fresh(2);
+        let receiver = thread::spawn(move || {
+            let mut received = Vec::new();
+            while received.len() < 100 {
+                let (core, cursor) = consumer.sight();
+                core.next(cursor);
+                match consumer.pop() {
+                    Some(item) => received.push(item),
+                    None => thread::yield_now(),
+                }
+            }
+            received
+        });
+        for number in 0..100 {
+            while !producer.has_room() {
+                thread::yield_now();
+            }
+            producer.push(number.to_string()).unwrap();
+        }
+        let expected: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        assert_eq!(receiver.join().unwrap(), expected);
+    }
+
+    #[test]
+    fn what_comes_after_the_closing_comes_back() {
+        let (mut producer, mut consumer) = fresh(4);
+        producer.push("in".into()).unwrap();
+        let (core, cursor) = consumer.sight();
+        core.complete();
+        core.close(cursor);
+        assert_eq!(producer.push("out".into()).unwrap_err().0, "out");
+        let mut more = ["out", "too"].map(String::from).into_iter();
+        let count = producer.fill(9, &mut more);
+        assert_eq!(producer.publish_filled(count).unwrap_err().0, ["out", "too"]);
+        assert_eq!(consumer.pop().as_deref(), Some("in"));
+        assert_eq!(consumer.pop(), None);
+    }
+}

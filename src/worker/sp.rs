@@ -165,16 +165,16 @@ impl<S> Builder<ByValue, S> {
         Ok((producer, Stepper::new(engine)))
     }
 
-    fn halves<T, H: Handler<T>>(
-        self,
-        handler: H,
-    ) -> Result<(SpProducer<T>, Engine<SpStage<T, H>>), StartError> {
+    fn halves<T, H: Handler<T>>(self, handler: H) -> Result<Halves<T, H>, StartError> {
         let core = self.core()?;
         let (push, pop) = ring(&core)?;
         let producer = SpProducer { ring: push, dispatched: 0, _not_sync: PhantomData };
         Ok((producer, Engine::new(core, SpStage { ring: pop, handler, handled: 0 })))
     }
 }
+
+/// The producing half, and the consuming one ready to be driven.
+type Halves<T, H> = (SpProducer<T>, Engine<SpStage<T, H>>);
 
 /// The producing half of an [`SpWorker`]. It may move to another thread; two threads cannot use it
 /// at once:
