@@ -136,9 +136,11 @@ impl<T> RingProducer<T> {
 }
 
 impl<T> RingProducer<T> {
-    /// The number of free places, as of now.
-    pub(super) fn room(&mut self) -> usize {
-        self.refresh();
+    /// A number of free places, at least as many as wanted if there are.
+    pub(super) fn room(&mut self, wanted: usize) -> usize {
+        if self.cursor.room() < wanted.max(1) {
+            self.refresh();
+        }
         self.cursor.room()
     }
 
@@ -216,14 +218,29 @@ impl<T> RingConsumer<T> {
     /// Takes the next item out and frees its place. `None` if none is in sight.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<T> {
+        let item = self.take()?;
+        self.core.free(&self.cursor);
+        Some(item)
+    }
+
+    /// Takes the next item out; its place is free only after [`free`](Self::free).
+    #[inline(always)]
+    pub(super) fn take(&mut self) -> Option<T> {
         if !self.cursor.has_item() {
             return None;
         }
         // SAFETY: this is the only consuming end; the position lies below a tail that was read
         // with acquire, so the place was written, and the cursor moves past it right away.
         let item = unsafe { self.slots.read(self.cursor.position()) };
-        self.core.free(&mut self.cursor);
+        self.cursor.advance();
         Some(item)
+    }
+
+    /// Frees the places of all that was taken, and wakes the producer if it waits for one.
+    #[inline(always)]
+    pub(super) fn free(&self) {
+        self.core.free(&self.cursor);
+        self.core.offer_room();
     }
 }
 

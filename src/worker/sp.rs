@@ -6,7 +6,7 @@ use super::control::{Worker, WorkerQueue};
 use super::dedicated::spawn;
 use super::engine::{Engine, Stage};
 use super::handler::{WorkerError, catch};
-use super::lifecycle::{CloseReason, Core, NoRoom};
+use super::lifecycle::{Attention, CloseReason, Core};
 use super::refusal::Refusal;
 use super::ring::PopCursor;
 use super::slots::{RingConsumer, RingProducer, ring};
@@ -169,7 +169,8 @@ impl<S> Builder<ByValue, S> {
         let core = self.core()?;
         let (push, pop) = ring(&core)?;
         let producer = SpProducer { ring: push, dispatched: 0, _not_sync: PhantomData };
-        Ok((producer, Engine::new(core, SpStage { ring: pop, handler, handled: 0 })))
+        let stride = (core.capacity().get() / 64).clamp(1, 16);
+        Ok((producer, Engine::new(core, SpStage { ring: pop, handler, handled: 0, stride })))
     }
 }
 
@@ -251,12 +252,13 @@ impl<T> SpProducer<T> {
             if let Some(reason) = self.ring.core().refuses() {
                 return fail(accepted, items.next().into_iter().collect(), reason.into());
             }
-            let mut room = self.ring.room();
+            let wanted = items.size_hint().0;
+            let mut room = self.ring.room(wanted);
             if room == 0 {
                 if let Err(none) = self.ring.wait_for_room() {
                     return fail(accepted, items.next().into_iter().collect(), none.into());
                 }
-                room = self.ring.room();
+                room = self.ring.room(wanted);
             }
             let count = self.ring.fill(room, &mut items);
             self.count(self.dispatched + count as u64);
@@ -294,10 +296,10 @@ impl<T> SpProducer<T> {
 
     #[cold]
     fn wait_and_push(&mut self, item: T) -> Result<(), SendError<T>> {
-        match self.ring.wait_for_room() {
+        match self.ring.wait_for_room().map_err(Refusal::from) {
             Ok(()) => self.push(item),
-            Err(NoRoom::Closed(reason)) => Err(SendError::Closed(item, reason)),
-            Err(NoRoom::WouldDeadlock) => Err(SendError::Full(item)),
+            Err(Refusal::Closed(reason)) => Err(SendError::Closed(item, reason)),
+            Err(Refusal::Full) => Err(SendError::Full(item)),
         }
     }
 
@@ -337,6 +339,8 @@ struct SpStage<T, H> {
     ring: RingConsumer<T>,
     handler: H,
     handled: u64,
+    /// How many places are freed together.
+    stride: usize,
 }
 
 impl<T, H: Handler<T>> SpStage<T, H> {
@@ -356,19 +360,43 @@ impl<T, H: Handler<T>> Stage for SpStage<T, H> {
         self.ring.sight()
     }
 
-    #[inline(always)]
     fn handle(&mut self) {
-        let Some(item) = self.ring.pop() else { return };
-        self.ring.core().offer_room();
-        let handler = &mut self.handler;
-        let done = catch(|| handler.handle(item));
-        self.handled += 1;
+        self.handle_some(1);
+    }
+
+    /// A run of items under one catch, which goes on behind an item that panicked. Places are freed
+    /// every few items (each one in a ring of 64 or fewer), or as soon as the producer waits.
+    fn handle_some(&mut self, most: usize) -> usize {
+        let Self { ring, handler, handled, stride } = self;
+        let (mut done, mut kept) = (0, 0);
+        let failure = catch(|| {
+            while done < most {
+                let attention = ring.core().asks_for_attention();
+                if attention == Attention::Cancelled {
+                    break;
+                }
+                let Some(item) = ring.take() else { break };
+                done += 1;
+                kept += 1;
+                if kept >= *stride || attention != Attention::None {
+                    ring.free();
+                    kept = 0;
+                }
+                // Counted before: nobody can tell, and a panic needs no second place to count.
+                *handled += 1;
+                handler.handle(item)?;
+                ring.core().count_handled(*handled);
+            }
+            Ok(())
+        });
         self.ring.core().count_handled(self.handled);
-        match done {
+        self.ring.free();
+        match failure {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.report(WorkerError::Handler(error)),
             Err(panicked) => self.report(WorkerError::Panicked(panicked)),
         }
+        done
     }
 
     fn discard(&mut self) {

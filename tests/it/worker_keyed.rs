@@ -381,11 +381,11 @@ fn b75_two_sleepers_never_miss_each_other() {
         ConflationSpWorker::builder().capacity(1).start(handler, CancellationToken::new()).unwrap();
     let done = worker.completion();
     let ping = thread::spawn(move || {
-        for number in 0..30_000_u32 {
+        for number in 0..5_000_u32 {
             producer.dispatch(&(number % 2), number).unwrap();
         }
     });
-    eventually("the last of 30,000 hand-offs", || ping.is_finished());
+    eventually("the last of 5,000 hand-offs", || ping.is_finished());
     ping.join().unwrap();
     done.wait().unwrap();
     let counters = worker.counters();
