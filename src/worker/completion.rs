@@ -119,7 +119,7 @@ impl Completion {
 
 impl Clone for Completion {
     fn clone(&self) -> Self {
-        self.cell.clone().completion()
+        CompletionCell::completion(&self.cell)
     }
 }
 
@@ -182,8 +182,8 @@ impl CompletionCell {
         Arc::new(Self { state: Mutex::new(state), ended: Condvar::new() })
     }
 
-    pub(super) fn completion(self: Arc<Self>) -> Completion {
-        Completion { cell: self, registration: None }
+    pub(super) fn completion(this: &Arc<Self>) -> Completion {
+        Completion { cell: this.clone(), registration: None }
     }
 
     pub(super) fn resolve(&self, outcome: Outcome) {

@@ -17,6 +17,13 @@ pub(super) trait Stage {
     fn sight(&mut self) -> (&Core, &mut PopCursor);
     /// Takes the next item, which is in sight, and handles it.
     fn handle(&mut self);
+    /// Handles up to `most` of the items in sight, at least one unless the worker is cancelled; how
+    /// many it was.
+    #[inline(always)]
+    fn handle_some(&mut self, _most: usize) -> usize {
+        self.handle();
+        1
+    }
     /// Takes the next item, which is in sight, and drops it.
     fn discard(&mut self);
     /// The ring was found empty after at least one item.
@@ -71,9 +78,8 @@ impl<S: Stage> Engine<S> {
             match core.next(cursor) {
                 Next::Item if done == most => break,
                 Next::Item => {
-                    stage.handle();
+                    done += stage.handle_some(most - done);
                     self.stirred = true;
-                    done += 1;
                 }
                 Next::Empty => {
                     self.idle();
