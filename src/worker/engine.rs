@@ -4,7 +4,7 @@ use super::completion::Outcome;
 use super::handler::catch;
 use super::lifecycle::{Core, Next};
 use super::ring::PopCursor;
-use super::sync::{Arc, thread};
+use super::sync::{Arc, this_thread, thread};
 use super::wait::Waiter;
 use std::task::{Context, Poll};
 
@@ -63,7 +63,7 @@ impl<S: Stage> Engine<S> {
 
     /// Takes note of the thread that handles from now on: a dispatch from it must not wait.
     pub(super) fn on_this_thread(&mut self) {
-        let id = thread::current().id();
+        let id = this_thread();
         if self.thread != Some(id) {
             self.core.consumer_is(id);
             self.thread = Some(id);

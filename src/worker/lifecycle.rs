@@ -30,7 +30,9 @@
 use super::completion::{Completion, CompletionCell, Fault, Outcome};
 use super::fence;
 use super::ring::{Capacity, PopCursor, PushCursor, reached};
-use super::sync::{Arc, AtomicU32, AtomicU64, AtomicUsize, Mutex, Padded, lock, thread};
+use super::sync::{
+    Arc, AtomicU32, AtomicU64, AtomicUsize, Mutex, Padded, lock, this_thread, thread,
+};
 use super::wait::{Patience, WaitSlot, Waiter, wait_out};
 use std::error::Error;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -330,7 +332,7 @@ impl Core {
                 break;
             }
         }
-        if *lock(&self.consumer_thread) == Some(thread::current().id()) {
+        if *lock(&self.consumer_thread) == Some(this_thread()) {
             return Err(NoRoom::WouldDeadlock);
         }
         loop {
