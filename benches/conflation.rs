@@ -7,7 +7,8 @@
 //!
 //! Peers do what is written by hand otherwise: a concurrent map of newest values and a channel of
 //! the keys that became dirty (`dashmap-tokio`: tokio's bounded mpsc; `dashmap-crossbeam`:
-//! crossbeam's). Their consumer is polled, as ours is stepped, so nobody pays for a wake. The
+//! crossbeam's). The map comes as `DashMap::new()` makes it, and, as `…-foldhash`, with the fast
+//! hasher that our own key map uses, which is its best mode. Their consumer is polled, as ours is stepped, so nobody pays for a wake. The
 //! control is the bare copy of the value into the same kind of cell and one uncontended swap.
 //!
 //! A run counts only if the consumer got the last value of every key.
@@ -21,6 +22,7 @@ mod harness;
 use dashmap::DashMap;
 use harness::{Report, control, ours, peer, per_operation, short};
 use std::cell::UnsafeCell;
+use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -200,9 +202,17 @@ impl Queue for Crossbeam {
     }
 }
 
+/// The hasher of `DashMap::new()`.
+type AsItComes = std::hash::RandomState;
+/// The hasher of our own key map.
+type Fast = foldhash::fast::RandomState;
+
 /// Newest values in a concurrent map, dirty keys in a channel.
-fn dashmap<Q: Queue>(cadence: Cadence, dispatches: u64) -> f64 {
-    let newest = Arc::new(DashMap::with_hasher(foldhash::fast::RandomState::default()));
+fn dashmap<Q: Queue, S>(cadence: Cadence, dispatches: u64) -> f64
+where
+    S: BuildHasher + Clone + Default + Send + Sync + 'static,
+{
+    let newest = Arc::new(DashMap::with_hasher(S::default()));
     let (sender, mut receiver) = Q::new(CAPACITY);
     let done = Arc::new(AtomicBool::new(false));
     let (told, map) = (done.clone(), newest.clone());
@@ -272,7 +282,7 @@ fn bare(dispatches: u64) -> f64 {
 }
 
 fn main() {
-    let (rounds, dispatches) = if short() { (7, 400_000) } else { (21, 2_000_000) };
+    let (rounds, dispatches) = if short() { (9, 4_000_000) } else { (21, 8_000_000) };
     let mut report = Report::default();
     for (cadence, cadence_name) in
         [(Cadence::Sweep, "sweep"), (Cadence::Every200Micros, "conflated")]
@@ -284,8 +294,14 @@ fn main() {
                 rounds,
                 vec![
                     ours("conflation-worker", || worker(cadence, dispatches, by_handle)),
-                    peer("dashmap-tokio", || dashmap::<Tokio>(cadence, dispatches)),
-                    peer("dashmap-crossbeam", || dashmap::<Crossbeam>(cadence, dispatches)),
+                    peer("dashmap-tokio", || dashmap::<Tokio, AsItComes>(cadence, dispatches)),
+                    peer("dashmap-tokio-foldhash", || dashmap::<Tokio, Fast>(cadence, dispatches)),
+                    peer("dashmap-crossbeam", || {
+                        dashmap::<Crossbeam, AsItComes>(cadence, dispatches)
+                    }),
+                    peer("dashmap-crossbeam-foldhash", || {
+                        dashmap::<Crossbeam, Fast>(cadence, dispatches)
+                    }),
                     control("copy-and-swap", || bare(dispatches)),
                 ],
             );

@@ -16,7 +16,6 @@
 //! memory one behind the other and are read in a loop on one core, and the recordings hold five
 //! instruments, so every state stays in the cache.
 
-#[allow(unreachable_pub, reason = "shared by every bench")]
 mod harness;
 #[path = "ingest/pipeline.rs"]
 #[allow(unreachable_pub, reason = "shared with this bench alone")]

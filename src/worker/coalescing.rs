@@ -301,7 +301,6 @@ where
                     return total.map_or(Ok(()), |total| Err(refusal.of(total)));
                 }
                 Folded::Merged => {
-                    self.half.count_dispatched();
                     self.half.count_conflated();
                     return Ok(());
                 }

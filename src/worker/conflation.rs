@@ -311,7 +311,6 @@ impl<K, V, S> ConflationProducer<K, V, S> {
             return Err(refusal.of(value));
         }
         if let Some(superseded) = half.writer.publish(index, value) {
-            half.count_dispatched();
             half.count_conflated();
             return Ok(Some(superseded));
         }

@@ -114,7 +114,7 @@ pub(super) struct KeyedProducer<K, C: Cell, S> {
     keys: HashMap<K, u32, S>,
     pub(super) writer: WriterEnd<K, C>,
     ring: RingProducer<u32>,
-    dispatched: u64,
+    pushed: u64,
     conflated: u64,
     /// One producer at a time: it may move to another thread, not be shared.
     _not_sync: PhantomData<std::cell::Cell<()>>,
@@ -181,9 +181,9 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
     /// Counted before a new place is published and before the superseded value is, so that no
     /// snapshot shows more values leave than came.
     #[inline(always)]
-    pub(super) fn count_dispatched(&mut self) {
-        self.dispatched += 1;
-        self.core().count_dispatched(self.dispatched);
+    pub(super) fn count_pushed(&mut self) {
+        self.pushed += 1;
+        self.core().count_pushed(self.pushed);
     }
 
     #[inline(always)]
@@ -198,10 +198,10 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
     /// The worker closed before: the value in the cell is the producer's again.
     #[inline(always)]
     pub(super) fn push(&mut self, index: u32) -> Result<(), Refusal> {
-        self.count_dispatched();
+        self.count_pushed();
         self.ring.push(index).map_err(|(_, reason)| {
-            self.dispatched -= 1;
-            self.ring.core().count_dispatched(self.dispatched);
+            self.pushed -= 1;
+            self.ring.core().count_pushed(self.pushed);
             Refusal::Closed(reason)
         })
     }
@@ -369,7 +369,7 @@ pub(super) fn keyed<K, C: Cell, H, S>(
         keys: HashMap::with_hasher(hasher),
         writer,
         ring: push,
-        dispatched: 0,
+        pushed: 0,
         conflated: 0,
         _not_sync: PhantomData,
     };

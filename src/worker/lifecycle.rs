@@ -127,7 +127,7 @@ struct ConsumerLine {
 /// Written by the producer alone.
 #[derive(Default)]
 struct ProducerLine {
-    dispatched: AtomicU64,
+    pushed: AtomicU64,
     conflated: AtomicU64,
 }
 
@@ -200,8 +200,10 @@ impl Core {
         let handled = consumer.handled.load(Acquire);
         let discarded = consumer.discarded.load(Acquire);
         let conflated = self.producer.0.conflated.load(Acquire);
-        let dispatched = self.producer.0.dispatched.load(Acquire);
-        Counters { dispatched, conflated, handled, errors, discarded }
+        let pushed = self.producer.0.pushed.load(Acquire);
+        // What was superseded or folded took no place, so the two sorts are counted apart: one
+        // store a dispatch.
+        Counters { dispatched: pushed + conflated, conflated, handled, errors, discarded }
     }
 
     pub(super) fn completion(&self) -> Completion {
@@ -357,8 +359,8 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn count_dispatched(&self, total: u64) {
-        self.producer.0.dispatched.store(total, Release);
+    pub(super) fn count_pushed(&self, total: u64) {
+        self.producer.0.pushed.store(total, Release);
     }
 
     #[inline(always)]

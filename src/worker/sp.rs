@@ -318,7 +318,7 @@ impl<T> SpProducer<T> {
     #[inline(always)]
     fn count(&mut self, total: u64) {
         self.dispatched = total;
-        self.ring.core().count_dispatched(total);
+        self.ring.core().count_pushed(total);
     }
 }
 
