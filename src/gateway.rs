@@ -324,6 +324,16 @@ impl Gateway {
     }
 }
 
+impl Drop for Gateway {
+    /// Ends the shards and their connections at once, where no [`finish`](Self::finish) has.
+    fn drop(&mut self) {
+        for port in self.shared.ports.iter() {
+            // A shard that has ended already takes no command.
+            let _ = port.command(Command::Finish { deadline: Duration::ZERO });
+        }
+    }
+}
+
 impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gateway").field("control", self.control()).finish_non_exhaustive()

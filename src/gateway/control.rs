@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -280,8 +280,8 @@ impl Control {
             let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
             let one = self.subscribers.get(&id).map(|entry| entry.value().clone());
             let one = one.ok_or(RetuneError::UnknownSubscriber(id))?;
-            let limits = self.publish(|_| {});
             one.set(capacity, max_hz);
+            let limits = self.publish(Limits::clone(&self.limits.load()));
             drop(changing);
             if let Some(port) = self.ports.get(one.shard) {
                 port.wake();
@@ -300,19 +300,10 @@ impl Control {
     /// subscriber (values set for one give way then). The values have been checked before.
     pub fn change(&self, edit: impl FnOnce(&mut Limits) -> (bool, bool)) -> Arc<Limits> {
         let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut set = (false, false);
-        let limits = self.publish(|limits| set = edit(limits));
-        let admitted = self.admission.set_capacity(limits.max_subscribers.min(MAX_CAPACITY));
-        debug_assert!(admitted.is_ok(), "the bound was checked");
+        let mut limits = Limits::clone(&self.limits.load());
+        let set = edit(&mut limits);
         let (capacity, max_hz) = (set.0.then_some(limits.capacity), set.1.then_some(limits.max_hz));
-        for entry in &self.subscribers {
-            entry.value().set(capacity, max_hz);
-        }
-        drop(changing);
-        for port in self.ports.iter() {
-            port.wake();
-        }
-        limits
+        self.apply(changing, limits, |_| (capacity, max_hz))
     }
 
     /// What is in force for each subscriber, to be put back by [`restore`](Self::restore).
@@ -326,24 +317,39 @@ impl Control {
     /// Puts back limits, and what was in force for each subscriber then. This, too, is a change
     /// with a generation of its own.
     pub fn restore(&self, before: &Limits, held: &Held) {
-        self.change(|limits| {
-            let generation = limits.generation;
-            *limits = Limits { generation, ..before.clone() };
-            (true, true)
+        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let limits = Limits { generation: self.limits.load().generation, ..before.clone() };
+        let of_all = (limits.capacity, limits.max_hz);
+        self.apply(changing, limits, |subscriber| {
+            let (capacity, max_hz) = held.0.get(&subscriber.id).copied().unwrap_or(of_all);
+            (Some(capacity), Some(max_hz))
         });
+    }
+
+    /// Sets what is in force for everybody, then publishes the limits. In this order, because a
+    /// shard looks at its subscribers once a generation: whoever sees the generation must see every
+    /// value that was set under it.
+    fn apply(
+        &self,
+        changing: MutexGuard<'_, ()>,
+        limits: Limits,
+        of: impl Fn(&Subscriber) -> (Option<usize>, Option<f64>),
+    ) -> Arc<Limits> {
+        let admitted = self.admission.set_capacity(limits.max_subscribers.min(MAX_CAPACITY));
+        debug_assert!(admitted.is_ok(), "the bound was checked");
         for entry in &self.subscribers {
-            if let Some(&(capacity, max_hz)) = held.0.get(entry.key()) {
-                entry.value().set(Some(capacity), Some(max_hz));
-            }
+            let (capacity, max_hz) = of(entry.value());
+            entry.value().set(capacity, max_hz);
         }
+        let limits = self.publish(limits);
+        drop(changing);
         for port in self.ports.iter() {
             port.wake();
         }
+        limits
     }
 
-    fn publish(&self, edit: impl FnOnce(&mut Limits)) -> Arc<Limits> {
-        let mut limits = Limits::clone(&self.limits.load());
-        edit(&mut limits);
+    fn publish(&self, mut limits: Limits) -> Arc<Limits> {
         limits.generation += 1;
         let limits = Arc::new(limits);
         self.limits.store(limits.clone());
