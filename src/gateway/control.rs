@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -281,7 +281,7 @@ impl Control {
             let one = self.subscribers.get(&id).map(|entry| entry.value().clone());
             let one = one.ok_or(RetuneError::UnknownSubscriber(id))?;
             one.set(capacity, max_hz);
-            let limits = self.publish(self.next());
+            let limits = self.publish(Limits::clone(&self.limits.load()));
             drop(changing);
             if let Some(port) = self.ports.get(one.shard) {
                 port.wake();
@@ -300,19 +300,10 @@ impl Control {
     /// subscriber (values set for one give way then). The values have been checked before.
     pub fn change(&self, edit: impl FnOnce(&mut Limits) -> (bool, bool)) -> Arc<Limits> {
         let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut limits = self.next();
+        let mut limits = Limits::clone(&self.limits.load());
         let set = edit(&mut limits);
-        self.admit(&limits);
         let (capacity, max_hz) = (set.0.then_some(limits.capacity), set.1.then_some(limits.max_hz));
-        for entry in &self.subscribers {
-            entry.value().set(capacity, max_hz);
-        }
-        let limits = self.publish(limits);
-        drop(changing);
-        for port in self.ports.iter() {
-            port.wake();
-        }
-        limits
+        self.apply(changing, limits, |_| (capacity, max_hz))
     }
 
     /// What is in force for each subscriber, to be put back by [`restore`](Self::restore).
@@ -327,35 +318,39 @@ impl Control {
     /// with a generation of its own.
     pub fn restore(&self, before: &Limits, held: &Held) {
         let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let limits = Limits { generation: self.next().generation, ..before.clone() };
-        self.admit(&limits);
+        let limits = Limits { generation: self.limits.load().generation, ..before.clone() };
+        let of_all = (limits.capacity, limits.max_hz);
+        self.apply(changing, limits, |subscriber| {
+            let (capacity, max_hz) = held.0.get(&subscriber.id).copied().unwrap_or(of_all);
+            (Some(capacity), Some(max_hz))
+        });
+    }
+
+    /// Sets what is in force for everybody, then publishes the limits. In this order, because a
+    /// shard looks at its subscribers once a generation: whoever sees the generation must see every
+    /// value that was set under it.
+    fn apply(
+        &self,
+        changing: MutexGuard<'_, ()>,
+        limits: Limits,
+        of: impl Fn(&Subscriber) -> (Option<usize>, Option<f64>),
+    ) -> Arc<Limits> {
+        let admitted = self.admission.set_capacity(limits.max_subscribers.min(MAX_CAPACITY));
+        debug_assert!(admitted.is_ok(), "the bound was checked");
         for entry in &self.subscribers {
-            let all = (limits.capacity, limits.max_hz);
-            let (capacity, max_hz) = held.0.get(entry.key()).copied().unwrap_or(all);
-            entry.value().set(Some(capacity), Some(max_hz));
+            let (capacity, max_hz) = of(entry.value());
+            entry.value().set(capacity, max_hz);
         }
-        self.publish(limits);
+        let limits = self.publish(limits);
         drop(changing);
         for port in self.ports.iter() {
             port.wake();
         }
-    }
-
-    /// The limits in force, one generation on.
-    fn next(&self) -> Limits {
-        let mut limits = Limits::clone(&self.limits.load());
-        limits.generation += 1;
         limits
     }
 
-    fn admit(&self, limits: &Limits) {
-        let admitted = self.admission.set_capacity(limits.max_subscribers.min(MAX_CAPACITY));
-        debug_assert!(admitted.is_ok(), "the bound was checked");
-    }
-
-    /// Puts limits in force, *after* the subscribers concerned have been changed: a shard looks at
-    /// its subscribers once a generation, and one changed behind its back would not be seen.
-    fn publish(&self, limits: Limits) -> Arc<Limits> {
+    fn publish(&self, mut limits: Limits) -> Arc<Limits> {
+        limits.generation += 1;
         let limits = Arc::new(limits);
         self.limits.store(limits.clone());
         limits

@@ -130,6 +130,8 @@ pub(crate) struct Session<L> {
     pub(crate) status_due: Vec<FeedId>,
     /// Whether the limits in force are to be told.
     pub(crate) limits_due: bool,
+    /// Whether the shard counts it among those who wait for new topics.
+    pub(crate) watching: bool,
     /// Whether the session stands in the shard's ready list.
     pub(crate) queued: bool,
     /// Whether its socket may hold unread bytes.
@@ -145,6 +147,8 @@ pub(crate) struct Session<L> {
     window: Window,
     batches: Batches,
     hold: Option<Why>,
+    /// Whose turn it is when quotes and volumes both await sending.
+    volumes_next: bool,
     /// Whether the last turn found the rate window closed.
     waits_for_window: bool,
     /// Since when the client owes a confirmation or the reading of bytes, without progress.
@@ -217,6 +221,7 @@ impl<L: Link> Session<L> {
             meters: Meters::default(),
             status_due: Vec::new(),
             limits_due: false,
+            watching: false,
             queued: false,
             readable: true,
             changes_seen: 0,
@@ -227,6 +232,7 @@ impl<L: Link> Session<L> {
             wish_hz: 0.0,
             batches: Batches::default(),
             hold: None,
+            volumes_next: false,
             waits_for_window: false,
             owes_since: None,
             blocked: false,
@@ -254,17 +260,10 @@ impl<L: Link> Session<L> {
         self.window.set_max_hz(effective_hz(self.subscriber.ceiling_hz(), max_hz));
     }
 
-    /// Takes over limits that have changed: the rate, and a ping where a shrink left no room.
+    /// Takes over limits that have changed.
     pub(crate) fn limits_changed(&mut self) {
         self.wish(self.wish_hz);
         self.limits_due = true;
-        if self.is_open() && self.confirm == Confirm::Pong && self.outbox.is_empty() {
-            let limiter = self.subscriber.limiter();
-            if self.batches.wants_ping(limiter.capacity(), true, limiter.snapshot().room() == 0) {
-                let batch = self.batches.ping();
-                frames::write_batch_ping(batch, self.outbox.buffer());
-            }
-        }
     }
 
     /// Whether messages may still be sent.
@@ -291,7 +290,7 @@ impl<L: Link> Session<L> {
     /// Reads the next message, if the client may speak now.
     pub(crate) fn read(&mut self, reads: &mut usize, limits: &Limits, now: Instant) -> Heard {
         loop {
-            if matches!(self.phase, Phase::Draining(_)) || !self.may_speak() {
+            if matches!(self.phase, Phase::Draining(_)) || !self.may_speak(limits) {
                 return Heard::Nothing { more: false };
             }
             if *reads >= MAX_READS_A_TURN {
@@ -313,7 +312,11 @@ impl<L: Link> Session<L> {
             }
             match read {
                 Ok(Message::Close(_)) if mute => return Heard::Gone,
-                Ok(Message::Close(_)) => self.phase = Phase::Closing(now + CLOSE_TIMEOUT),
+                // The answer is made, and written here: behind what is queued, and nothing after.
+                Ok(Message::Close(_)) => {
+                    let _ = self.socket.flush(&mut pipe);
+                    return self.drain(now);
+                }
                 Ok(Message::Pong(payload)) => {
                     if self.confirm == Confirm::Pong
                         && let Some(batch) = frames::batch_of_pong(&payload)
@@ -354,18 +357,20 @@ impl<L: Link> Session<L> {
             }
             Error::Protocol(error) => self.close(Close::WebSocket, &error.to_string(), now),
             // The client closed and the reader has answered: the answer is in the outbox.
-            Error::ConnectionClosed => {
-                let _ = self.outbox.flush(&mut self.link);
-                if self.outbox.is_empty() {
-                    return Some(Heard::Gone);
-                }
-                self.phase = Phase::Draining(now + CLOSE_TIMEOUT);
-                return Some(Heard::Nothing { more: false });
-            }
+            Error::ConnectionClosed => return Some(self.drain(now)),
             _ => return Some(Heard::Gone),
         }
         self.deafened = true;
         None
+    }
+
+    /// The client has closed: what is queued goes out, then it is over.
+    fn drain(&mut self, now: Instant) -> Heard {
+        if self.outbox.flush(&mut self.link).is_err() || self.outbox.is_empty() {
+            return Heard::Gone;
+        }
+        self.phase = Phase::Draining(now + CLOSE_TIMEOUT);
+        Heard::Nothing { more: false }
     }
 
     /// Throws away what comes: dropping a socket with unread bytes would reset the connection and
@@ -412,7 +417,8 @@ impl<L: Link> Session<L> {
     }
 
     fn release(&mut self, count: u64, now: Instant) {
-        if count > 0 {
+        // The last batches before a shutdown take no permits, so none come back from then on.
+        if count > 0 && matches!(self.phase, Phase::Open) {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             let released = self.subscriber.limiter().release_many(count);
             debug_assert!(released.is_ok(), "a permit was taken for each batch");
@@ -447,6 +453,8 @@ impl<L: Link> Session<L> {
         }
         if self.blocked && self.outbox.taken() != before {
             self.progressed(now);
+            // No heartbeat can be answered while none can be sent; that it reads is sign enough.
+            self.last_heard = now;
         }
         self.blocked = !self.outbox.is_empty();
         if !self.owes() {
@@ -462,14 +470,24 @@ impl<L: Link> Session<L> {
         !self.outbox.is_empty()
     }
 
-    /// Whether the client has read its answers, so that its operations are heard.
-    pub(crate) fn may_speak(&self) -> bool {
-        self.readable && (!self.is_open() || self.outbox.len() <= MAX_QUEUED_ANSWERS)
+    /// Whether the client has read its answers, so that its operations are heard. A batch that
+    /// waits for the socket keeps no client from speaking: it may want to confirm, or to close.
+    fn may_speak(&self, limits: &Limits) -> bool {
+        let most = MAX_QUEUED_ANSWERS + limits.max_batch_bytes;
+        self.readable && (!self.is_open() || self.outbox.len() <= most)
     }
 
     /// Notes that a sweep came late because of the cadence.
     pub(crate) fn paced(&mut self) {
         self.hold.get_or_insert(Why::Pace);
+    }
+
+    /// Notes what holds the oldest change that awaits sending: the first that did, except that a
+    /// wait for the cadence, a moment, is forgotten over any other.
+    fn held_by(&mut self, why: Why) {
+        if matches!(self.hold, None | Some(Why::Pace)) {
+            self.hold = Some(why);
+        }
     }
 
     /// Builds and sends one batch, if anything awaits sending and nothing holds it.
@@ -490,21 +508,21 @@ impl<L: Link> Session<L> {
         let Some(kind) = self.next_kind().filter(|_| !finishing || self.may_finish_with_values())
         else {
             self.hold = None;
-            return if finishing { self.say_goodbye(now) } else { Built::Done };
+            return if finishing { self.say_goodbye(now) } else { self.ping_tail(now) };
         };
         if !self.outbox.is_empty() {
-            self.hold.get_or_insert(Why::Socket);
+            self.held_by(Why::Socket);
             return Built::Done;
         }
         if !finishing {
             if !self.window.is_open(now) {
                 self.waits_for_window = true;
-                self.hold.get_or_insert(Why::Rate);
-                return Built::Done;
+                self.held_by(Why::Rate);
+                return self.ping_tail(now);
             }
             let Ok(permit) = self.subscriber.limiter().try_acquire() else {
-                self.hold.get_or_insert(Why::Capacity);
-                return Built::Done;
+                self.held_by(Why::Capacity);
+                return self.ping_tail(now);
             };
             // The permit comes back with the batch's confirmation, or goes with the session.
             permit.forget();
@@ -526,18 +544,35 @@ impl<L: Link> Session<L> {
         if more || finishing { Built::More } else { Built::Done }
     }
 
-    /// What the next batch would hold: first values before changes, quotes before volumes.
+    /// No batch goes now, so one that went without a ping gets it: more was to follow and was
+    /// withdrawn since, or waits for the window, or for a permit that a shrink has taken.
+    fn ping_tail(&mut self, now: Instant) -> Built {
+        if self.confirm == Confirm::Pong
+            && self.outbox.is_empty()
+            && self.batches.wants_ping(0, false, true)
+        {
+            frames::write_batch_ping(self.batches.ping(), self.outbox.buffer());
+            if !self.flush(now) {
+                return Built::Gone;
+            }
+        }
+        Built::Done
+    }
+
+    /// What the next batch would hold: first values before changes; of changes, quotes and volumes
+    /// by turns, so that a busy market does not hold an account's volume back for ever.
     fn next_kind(&self) -> Option<BatchKind> {
         if self.quotes.has_fresh() {
-            Some(BatchKind::Snapshot)
-        } else if self.volumes.has_fresh() {
-            Some(BatchKind::VolumeSnapshot)
-        } else if self.quotes.has_pending() {
-            Some(BatchKind::Quotes)
-        } else if self.volumes.has_pending() {
-            Some(BatchKind::Volumes)
-        } else {
-            None
+            return Some(BatchKind::Snapshot);
+        }
+        if self.volumes.has_fresh() {
+            return Some(BatchKind::VolumeSnapshot);
+        }
+        match (self.quotes.has_pending(), self.volumes.has_pending()) {
+            (true, true) if self.volumes_next => Some(BatchKind::Volumes),
+            (true, _) => Some(BatchKind::Quotes),
+            (false, true) => Some(BatchKind::Volumes),
+            (false, false) => None,
         }
     }
 
@@ -577,6 +612,7 @@ impl<L: Link> Session<L> {
         };
         let fresh = matches!(kind, BatchKind::Snapshot | BatchKind::VolumeSnapshot);
         let is_quotes = matches!(kind, BatchKind::Snapshot | BatchKind::Quotes);
+        self.volumes_next = is_quotes;
         let oldest = if is_quotes {
             self.quotes.sweep(fresh, |topic| write_value(quotes, topic, most, frame), count)
         } else {

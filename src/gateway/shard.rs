@@ -18,8 +18,7 @@
 //! changed instruments whose texts fill *b* batches, each goes out within the next *b* + 1
 //! batches, whatever the others do.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -95,6 +94,15 @@ pub struct Report {
     pub blocked: bool,
 }
 
+/// How far the shard is in finishing. What changes after the last sweep is not waited for: a market
+/// that goes on would keep every goodbye away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finishing {
+    No,
+    LastSweep,
+    Swept,
+}
+
 struct Seat<L> {
     session: Session<L>,
     /// Held for as long as the subscriber is connected.
@@ -116,13 +124,14 @@ pub(crate) struct Shard<L> {
     /// Sessions with patterns, waiting names or accounts.
     watchers: usize,
     ready: VecDeque<u32>,
-    timers: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// One entry for each armed session.
+    timers: BTreeSet<(Instant, u32)>,
     feeds_version: u64,
     feed_versions: Vec<u64>,
     next_sweep: Instant,
     /// Whether a sweep is due but waits for the cadence.
     sweep_waits: bool,
-    finishing: bool,
+    finishing: Finishing,
     scratch: Scratch,
     /// Links of sessions that have ended, for the reactor to forget.
     gone: Vec<L>,
@@ -149,10 +158,10 @@ impl<L: Link> Shard<L> {
             known_volumes: 0,
             watchers: 0,
             ready: VecDeque::new(),
-            timers: BinaryHeap::new(),
+            timers: BTreeSet::new(),
             next_sweep: Instant::default(),
             sweep_waits: false,
-            finishing: false,
+            finishing: Finishing::No,
             scratch: Scratch::default(),
             gone: Vec::new(),
         }
@@ -173,11 +182,13 @@ impl<L: Link> Shard<L> {
         now: Instant,
     ) -> u32 {
         let subscriber = self.shared.control.join(peer, self.index);
+        // The generation that the welcome tells is at least the one it joined under.
+        self.look_at_limits();
         self.shared.stats.accepted.inc();
         let mut session = Session::new(subscriber, link, early, &self.limits, now);
         let welcome = self.welcome(&session);
         session.say(|out| out.extend_from_slice(&welcome));
-        if self.finishing {
+        if self.finishing != Finishing::No {
             session.finish();
         }
         let seat = Some(Seat { session, _admission: admission });
@@ -245,7 +256,9 @@ impl<L: Link> Shard<L> {
 
     /// Begins to close every connection: newest values, notice, close.
     pub(crate) fn finish(&mut self) {
-        self.finishing = true;
+        if self.finishing == Finishing::No {
+            self.finishing = Finishing::LastSweep;
+        }
         for index in self.occupied() {
             if let Some(seat) = self.seat(index) {
                 seat.session.finish();
@@ -260,7 +273,10 @@ impl<L: Link> Shard<L> {
 
     /// Whether topics have changed that wait for nothing but a sweep.
     pub(crate) fn has_work(&self) -> bool {
-        self.quotes.lane().has_work() || self.volumes.lane().has_work() || self.has_new_topics()
+        self.finishing != Finishing::Swept
+            && (self.quotes.lane().has_work()
+                || self.volumes.lane().has_work()
+                || self.has_new_topics())
     }
 
     fn has_new_topics(&self) -> bool {
@@ -295,7 +311,7 @@ impl<L: Link> Shard<L> {
         if !self.ready.is_empty() {
             return Some(now);
         }
-        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+        let timer = self.timers.first().map(|&(at, _)| at);
         let sweep = self.sweep_waits.then_some(self.next_sweep);
         match (timer, sweep) {
             (Some(timer), Some(sweep)) => Some(timer.min(sweep)),
@@ -322,16 +338,13 @@ impl<L: Link> Shard<L> {
     }
 
     fn look_at_time(&mut self, now: Instant) {
-        while let Some(&Reverse((at, index))) = self.timers.peek() {
+        while let Some(&(at, index)) = self.timers.first() {
             if at > now {
                 return;
             }
-            self.timers.pop();
+            self.timers.pop_first();
             let Self { seats, limits, .. } = self;
             let Some(Some(seat)) = seats.get_mut(index as usize) else { continue };
-            if seat.session.armed != Some(at) {
-                continue;
-            }
             seat.session.armed = None;
             if seat.session.tick(limits, now) {
                 self.enqueue(index);
@@ -385,6 +398,8 @@ impl<L: Link> Shard<L> {
                     operations::add_quote(&mut seat.session, index, id, quotes, now);
                     self.enqueue(index);
                 }
+                // A claimed name is waited for no more.
+                self.count_watcher(index);
             }
         }
         while self.known_volumes < self.shared.volume_keys.len() {
@@ -405,10 +420,15 @@ impl<L: Link> Shard<L> {
     /// Takes what has changed, if the cadence allows it now.
     fn sweep(&mut self, now: Instant) {
         let late = std::mem::take(&mut self.sweep_waits);
+        match self.finishing {
+            Finishing::No => {}
+            Finishing::LastSweep => self.finishing = Finishing::Swept,
+            Finishing::Swept => return,
+        }
         if !self.quotes.lane().has_work() && !self.volumes.lane().has_work() {
             return;
         }
-        if now < self.next_sweep && !self.finishing {
+        if now < self.next_sweep && self.finishing == Finishing::No {
             self.sweep_waits = true;
             return;
         }
@@ -483,28 +503,39 @@ impl<L: Link> Shard<L> {
     }
 
     fn obey(&mut self, index: u32, text: &str, now: Instant) {
-        let Self { seats, shared, limits, quotes, volumes, watchers, .. } = self;
+        let Self { seats, shared, limits, quotes, volumes, .. } = self;
         let Some(Some(seat)) = seats.get_mut(index as usize) else { return };
         let session = &mut seat.session;
-        let watched = is_watcher(session);
         operations::obey(
             session,
             index,
             text,
             &mut operations::Reach { shared, limits, quotes, volumes, now },
         );
-        match (watched, is_watcher(session)) {
-            (false, true) => *watchers += 1,
-            (true, false) => *watchers -= 1,
-            _ => {}
-        }
-        let watching = *watchers > 0;
-        if watching || watched {
-            // Announce first, look after: a topic that is new in between is seen by one of both.
-            self.quotes.lane().want_new(watching);
-            self.volumes.lane().want_new(watching);
+        self.count_watcher(index);
+        if self.watchers > 0 {
+            // Announced first, looked for after: a topic new in between is seen by one of both.
             self.look_for_new_topics(now);
         }
+    }
+
+    /// Counts a session among those who wait for new topics, or no longer.
+    fn count_watcher(&mut self, index: u32) {
+        let Self { seats, watchers, .. } = self;
+        let Some(Some(seat)) = seats.get_mut(index as usize) else { return };
+        let watching = is_watcher(&seat.session);
+        match (std::mem::replace(&mut seat.session.watching, watching), watching) {
+            (false, true) => *watchers += 1,
+            (true, false) => *watchers -= 1,
+            _ => return,
+        }
+        self.announce_watchers();
+    }
+
+    /// Tells the lanes whether anybody waits for new topics.
+    fn announce_watchers(&self) {
+        self.quotes.lane().want_new(self.watchers > 0);
+        self.volumes.lane().want_new(self.watchers > 0);
     }
 
     fn arm(&mut self, index: u32) {
@@ -512,8 +543,10 @@ impl<L: Link> Shard<L> {
         let Some(Some(seat)) = seats.get_mut(index as usize) else { return };
         let deadline = seat.session.deadline(limits);
         if seat.session.armed.is_none_or(|armed| deadline < armed) {
-            seat.session.armed = Some(deadline);
-            timers.push(Reverse((deadline, index)));
+            if let Some(armed) = seat.session.armed.replace(deadline) {
+                timers.remove(&(armed, index));
+            }
+            timers.insert((deadline, index));
         }
     }
 
@@ -528,8 +561,12 @@ impl<L: Link> Shard<L> {
         for (topic, slot) in session.volumes.topics() {
             self.volumes.remove(topic, Interest { session: index, slot });
         }
-        if is_watcher(session) {
+        if let Some(armed) = session.armed {
+            self.timers.remove(&(armed, index));
+        }
+        if session.watching {
             self.watchers -= 1;
+            self.announce_watchers();
         }
         let close = session.subscriber.close_reason();
         if let Some(close) = close {
