@@ -104,7 +104,7 @@ async fn b57_the_accounts_stay_exact_across_retunes() {
             ..Retune::default()
         };
         rig.gateway.control().retune(change).unwrap();
-        client.listen(Duration::from_millis(4)).await;
+        client.listen_for(Duration::from_millis(4)).await;
         assert_balanced(&rig.report(&client).await);
     }
     rig.retune_all(8);
