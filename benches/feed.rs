@@ -19,7 +19,6 @@ use std::path::PathBuf;
 use tidegate::clock::Instant;
 use tidegate::feed::{Reader, Recording, Replay, ReplayOptions, Speed, Step};
 
-#[expect(unreachable_pub, reason = "shared with the other benches")]
 mod harness;
 
 use harness::{Report, control, ours, per_operation, short};

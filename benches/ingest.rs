@@ -6,6 +6,7 @@
 //! | case | what one operation is |
 //! |---|---|
 //! | `codec` | one message of the merged recordings through its venue's codec |
+//! | `pipeline` | one message through codec, conflation worker and the board's stage, all on one thread |
 //! | `codec-book-ticker`, `codec-trade`, `codec-depth` | the same, messages of one kind only |
 //!
 //! The control is `serde_json` alone, into a borrowed struct that holds what a quote is made of: it
@@ -15,8 +16,10 @@
 //! memory one behind the other and are read in a loop on one core, and the recordings hold five
 //! instruments, so every state stays in the cache.
 
-#[allow(unreachable_pub, reason = "shared by every bench")]
 mod harness;
+#[path = "ingest/pipeline.rs"]
+#[allow(unreachable_pub, reason = "shared with this bench alone")]
+mod pipeline;
 #[path = "../tests/it/venue/recordings.rs"]
 mod recordings;
 
@@ -237,11 +240,38 @@ fn case(report: &mut Report, name: &str, corpus: &Corpus, rounds: usize) {
     report.case("ingest", name, rounds, subjects);
 }
 
+/// The whole of ingest, checked, then timed beside the same control.
+fn whole(report: &mut Report, corpus: &Corpus, rounds: usize) {
+    let count = corpus.messages.len() as u64;
+    let made = corpus.decode(&mut corpus.codecs());
+    let mut pipeline = pipeline::Pipeline::new(&corpus.venues);
+    let mut before = 0;
+    let mut run = || {
+        let messages = corpus.messages.iter();
+        let ticks = pipeline
+            .run(messages.map(|(feed, time, range)| (*feed, *time, &corpus.text[range.clone()])));
+        pipeline.new_session();
+        assert_eq!(ticks - before, made, "every event is a tick on the board");
+        before = ticks;
+    };
+    run();
+    let subjects = vec![
+        ours("ours", || per_operation(count, &mut run)),
+        control("serde-json", || {
+            per_operation(count, || {
+                black_box(corpus.control());
+            })
+        }),
+    ];
+    report.case("ingest", "pipeline", rounds, subjects);
+}
+
 fn main() {
     let rounds = if short() { 5 } else { 21 };
     let corpus = Corpus::load();
     let mut report = Report::default();
     case(&mut report, "codec", &corpus, rounds);
+    whole(&mut report, &corpus, rounds);
     let quotes = |trade: bool| {
         corpus.only(|class, message| {
             let is_trade = memchr::memmem::find(message, b"@trade").is_some();

@@ -19,7 +19,6 @@
 //! `two-threads` the cost is that of a cache line going to and fro, and differs between machines
 //! far more than between subjects.
 
-#[allow(unreachable_pub, reason = "every bench is a crate of its own around the shared harness")]
 mod harness;
 
 use std::hint::black_box;

@@ -12,6 +12,8 @@
 //! | `stages` | what stands behind a feed's workers |
 //! | [`stats`] | what is counted |
 //!
+//! What clients say and hear is written down in `src/gateway/PROTOCOL.md`.
+//!
 //! A value's way: a stage stores it on the board and marks it in each shard's lane; the shard
 //! sweeps the lane, refreshes its copy, and marks the slots of those who want it; each session
 //! builds a batch when its socket, its rate window and its limiter allow.

@@ -15,6 +15,7 @@ pub mod fill;
 pub mod health;
 pub mod instrument;
 pub mod quote;
+pub(crate) mod registry;
 pub(crate) mod table;
 
 pub use decimal::Decimal;

@@ -1,4 +1,99 @@
-//! Single-producer single-consumer workers: a bounded mailbox and one handler.
+//! Single-producer single-consumer workers: a bounded mailbox and the one handler behind it.
+//!
+//! | worker | an item is | full means | handler |
+//! |---|---|---|---|
+//! | [`SpWorker`] | moved through the ring, first in, first out | `capacity` items wait | [`Handler`] |
+//! | [`ConflationSpWorker`] | the newest value of its key; a newer one takes its place | `capacity` keys are pending | [`ConflationHandler`] |
+//! | [`CoalescingSpWorker`] | folded into the total of its key, exactly once | `capacity` keys are pending | [`CoalescingHandler`] |
+//!
+//! Each has a producing half (`Send`, not `Clone`, not `Sync`, dispatching through `&mut self`: one
+//! producer is a matter of types), and a consumer that is either a thread of its own (`start`) or
+//! run by the caller (`stepped`, a [`Stepper`]). All share one lifecycle:
+//!
+//! * *drain*: drop or complete the producing half, or [`Worker::complete`]. What was accepted is
+//!   handled. [`Worker::fault`] does the same and passes an error on.
+//! * *stop hard*: cancel the token, [`Worker::cancel`], or drop the [`Worker`]. What is pending is
+//!   dropped, each item once.
+//! * *end*: `on_completed` is called once and last, the handler is dropped, then
+//!   [`Completion`] resolves, for tasks that await it and threads that wait.
+//!
+//! Errors and panics of `handle` go to `on_error`, and the worker goes on. A producer that waits for
+//! a place is freed at once when the worker stops, with the reason; what it could not give comes
+//! back inside the error.
+//!
+//! # A pipeline
+//!
+//! Completion is passed on by letting a stage's handler own the producer of the next: it is dropped
+//! with its handler, and so each stage drains after the one before it.
+//!
+//! ```
+//! use tidegate::worker::{Handler, Outcome, SpProducer, SpWorker, WorkerError};
+//! use tokio_util::sync::CancellationToken;
+//!
+//! struct Double(SpProducer<u64>);
+//! struct Sum(u64, std::sync::mpsc::SyncSender<u64>);
+//!
+//! impl Handler<u64> for Double {
+//!     type Error = &'static str;
+//!     fn handle(&mut self, item: u64) -> Result<(), Self::Error> {
+//!         self.0.dispatch(item * 2).map_err(|_| "the next stage is closed")
+//!     }
+//!     fn on_error(&mut self, error: WorkerError<Self::Error>) {
+//!         eprintln!("{error}");
+//!     }
+//!     fn on_completed(&mut self, outcome: Outcome) {
+//!         match outcome {
+//!             Outcome::Drained => self.0.complete(),
+//!             Outcome::Faulted(fault) => self.0.fault(fault),
+//!             Outcome::Cancelled => self.0.fault("the stage before was cancelled"),
+//!         };
+//!     }
+//! }
+//!
+//! impl Handler<u64> for Sum {
+//!     type Error = std::convert::Infallible;
+//!     fn handle(&mut self, item: u64) -> Result<(), Self::Error> {
+//!         self.0 += item;
+//!         Ok(())
+//!     }
+//!     fn on_error(&mut self, _error: WorkerError<Self::Error>) {}
+//!     fn on_completed(&mut self, _outcome: Outcome) {
+//!         let _ = self.1.send(self.0);
+//!     }
+//! }
+//!
+//! let token = CancellationToken::new();
+//! let (tell, told) = std::sync::mpsc::sync_channel(1);
+//! let (next, last_stage) = SpWorker::builder().start(Sum(0, tell), token.clone())?;
+//! let (mut first, first_stage) = SpWorker::builder().start(Double(next), token)?;
+//! for item in 1..=10 {
+//!     first.dispatch(item)?;
+//! }
+//! first.complete();
+//! first_stage.completion().wait()?;
+//! last_stage.completion().wait()?;
+//! assert_eq!(told.recv()?, 110);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # How it works
+//!
+//! Items (keyed workers: indices of keys) go through a bounded ring of two positions, each written
+//! by one side. The values of keys lie in cells beside it and never move. Each algorithm is told
+//! where it lives, with its orderings: sleeping and waking in `wait`, its fences in `fence`, closing
+//! in `lifecycle`, the cells in `cell`.
+//!
+//! # Trade-offs
+//!
+//! * Memory is taken in advance: a ring place is as large as an item (four bytes in keyed workers);
+//!   a key takes three values, its own copy of the key and up to 63 bytes of padding, in chunks that
+//!   grow by doubling and are never given back before the worker's end.
+//! * A dispatch costs no fence; a side that falls asleep pays for both (some microseconds, on Linux
+//!   with `membarrier`). Waking a sleeper is a system call; a busy worker makes none.
+//! * A key that is hot on both sides costs two cache-line transfers a hand-over, whatever the
+//!   container.
+//! * There is no unbounded mailbox, no second producer, no priority, no peeking, and no way to take
+//!   an item back: on purpose.
 
 mod builder;
 mod cell;
@@ -12,8 +107,10 @@ mod fence;
 mod handler;
 mod keyed;
 mod lifecycle;
+mod refusal;
 mod ring;
 mod slots;
+mod sp;
 mod stepper;
 mod sync;
 mod wait;
@@ -26,5 +123,7 @@ pub use control::{Worker, WorkerQueue};
 pub use handler::{Panicked, WorkerError};
 pub use keyed::{DispatchError, KeyHandle, Retired, TooManyKeys};
 pub use lifecycle::{CloseReason, Counters};
+pub use refusal::Refusal;
 pub use ring::CapacityError;
+pub use sp::{BatchError, ByValue, Handler, SendError, SpProducer, SpWorker};
 pub use stepper::Stepper;

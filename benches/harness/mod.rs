@@ -4,6 +4,7 @@
 //! case is always a list of subjects (ours first, then peers and controls), run in the order
 //! A B C, C B A, A B C, … and reported as ratios of their medians.
 
+#![allow(unreachable_pub, reason = "each bench is a crate of its own around this module")]
 #![allow(dead_code, reason = "each bench uses its part of the shared harness")]
 
 use std::time::Instant;
@@ -69,7 +70,7 @@ impl Report {
         let medians: Vec<f64> = samples.iter_mut().map(|s| median(s)).collect();
         for ((subject, samples), median) in subjects.iter().zip(&samples).zip(&medians) {
             let (low, high) = (samples[0], samples[samples.len() - 1]);
-            println!("  {:<24} {median:>10.1} ns   [{low:.1} .. {high:.1}]", subject.name);
+            println!("  {:<28} {median:>8.1} ns   [{low:.1} .. {high:.1}]", subject.name);
         }
         let Some(ours) = subjects.iter().position(|s| s.role == Role::Ours) else { return };
         for (subject, median) in subjects.iter().zip(&medians) {

@@ -47,6 +47,7 @@ pub struct Lane {
 }
 
 impl Lane {
+    /// A lane for so many topics, none changed and none wanted.
     pub fn new(topics: usize) -> Self {
         let words = topics.div_ceil(64).max(1);
         Self {
@@ -139,6 +140,7 @@ pub struct Bell {
 }
 
 impl Bell {
+    /// A bell of a shard that is awake.
     pub fn new() -> Self {
         Self { asleep: AtomicBool::new(false) }
     }

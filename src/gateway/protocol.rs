@@ -1,7 +1,7 @@
 //! Client protocol v1: what a client may say, and how each answer is spelled.
 //!
-//! Text in, [`Op`] out; values in, JSON text out. No state, no I/O, no clock. PROTOCOL.md describes
-//! every message for those who write clients.
+//! Text in, [`Op`] out; values in, JSON text out. No state, no I/O, no clock. `PROTOCOL.md` beside this
+//! file describes every message for those who write clients.
 
 use std::borrow::Cow;
 use std::io::Write as _;

@@ -1,13 +1,8 @@
 //! Fills of accounts, and the volume they fold into.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{PoisonError, RwLock};
-
-use foldhash::HashMap;
-
 use super::decimal::{Decimal, DecimalError, Sum};
 use super::instrument::InstrumentId;
-use super::table::Table;
+use super::registry::Registry;
 
 /// The dense number of an account, from 0 in the order of first sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,18 +110,13 @@ pub fn is_account(name: &str) -> bool {
 }
 
 /// Every account seen so far, bounded.
-pub struct Accounts {
-    by_name: RwLock<HashMap<Box<str>, AccountId>>,
-    by_id: Table<Box<str>>,
-    count: AtomicU32,
-}
+pub struct Accounts(Registry<Box<str>, Box<str>>);
 
 impl Accounts {
     /// Room for at most `limit` accounts.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        let limit = limit.min(u32::MAX as usize);
-        Self { by_name: RwLock::default(), by_id: Table::new(limit), count: AtomicU32::new(0) }
+        Self(Registry::new(limit))
     }
 
     /// The id of the account, made if it is new.
@@ -135,41 +125,32 @@ impl Accounts {
     ///
     /// [`AccountError`]: no room, or not a name.
     pub fn intern(&self, name: &str) -> Result<AccountId, AccountError> {
-        if let Some(&id) = self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+        if let Some(id) = self.find(name) {
             return Ok(id);
         }
         if !is_account(name) {
             return Err(AccountError::Malformed);
         }
-        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&id) = by_name.get(name) {
-            return Ok(id);
-        }
-        let id = AccountId(self.count.load(Ordering::Relaxed));
-        if self.by_id.get_or_set(id.0 as usize, || name.into()).is_none() {
-            return Err(AccountError::Full { limit: self.by_id.limit() });
-        }
-        by_name.insert(name.into(), id);
-        self.count.store(id.0 + 1, Ordering::Release);
-        Ok(id)
+        let id = self.0.intern(name, || (name.into(), name.into()));
+        id.map(AccountId).ok_or(AccountError::Full { limit: self.0.limit() })
     }
 
     /// The id of a known account.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<AccountId> {
-        self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+        self.0.find(name).map(AccountId)
     }
 
     /// The name of an id that this registry gave; empty for any other.
     #[must_use]
     pub fn name(&self, id: AccountId) -> &str {
-        self.by_id.get(id.0 as usize).map_or("", |name| name)
+        self.0.get(id.0).map_or("", |name| name)
     }
 }
 
 impl std::fmt::Debug for Accounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Accounts").field("limit", &self.by_id.limit()).finish_non_exhaustive()
+        f.debug_struct("Accounts").field("limit", &self.0.limit()).finish_non_exhaustive()
     }
 }
 
@@ -178,18 +159,15 @@ impl std::fmt::Debug for Accounts {
 pub struct VolumeId(pub u32);
 
 /// Every account and instrument pair that has had a fill, bounded.
-pub struct VolumeKeys {
-    by_key: RwLock<HashMap<(AccountId, InstrumentId), VolumeId>>,
-    by_id: Table<(AccountId, InstrumentId)>,
-    count: AtomicU32,
-}
+pub struct VolumeKeys(Registry<Pair, Pair>);
+
+type Pair = (AccountId, InstrumentId);
 
 impl VolumeKeys {
     /// Room for at most `limit` pairs.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        let limit = limit.min(u32::MAX as usize);
-        Self { by_key: RwLock::default(), by_id: Table::new(limit), count: AtomicU32::new(0) }
+        Self(Registry::new(limit))
     }
 
     /// The id of the pair, made if it is new.
@@ -202,33 +180,21 @@ impl VolumeKeys {
         account: AccountId,
         instrument: InstrumentId,
     ) -> Result<VolumeId, AccountError> {
-        let key = (account, instrument);
-        if let Some(&id) = self.by_key.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return Ok(id);
-        }
-        let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&id) = by_key.get(&key) {
-            return Ok(id);
-        }
-        let id = VolumeId(self.count.load(Ordering::Relaxed));
-        if self.by_id.get_or_set(id.0 as usize, || key).is_none() {
-            return Err(AccountError::Full { limit: self.by_id.limit() });
-        }
-        by_key.insert(key, id);
-        self.count.store(id.0 + 1, Ordering::Release);
-        Ok(id)
+        let pair = (account, instrument);
+        let id = self.0.intern(&pair, || (pair, pair));
+        id.map(VolumeId).ok_or(AccountError::Full { limit: self.0.limit() })
     }
 
     /// The pair behind an id that this registry gave.
     #[must_use]
     pub fn key(&self, id: VolumeId) -> Option<(AccountId, InstrumentId)> {
-        self.by_id.get(id.0 as usize).copied()
+        self.0.get(id.0).copied()
     }
 
     /// How many pairs are known; their ids are `0..len`.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.count.load(Ordering::Acquire) as usize
+        self.0.len()
     }
 
     /// Whether no pair is known yet.
@@ -240,7 +206,7 @@ impl VolumeKeys {
     /// How many pairs may be known.
     #[must_use]
     pub fn limit(&self) -> usize {
-        self.by_id.limit()
+        self.0.limit()
     }
 }
 

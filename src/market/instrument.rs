@@ -4,12 +4,9 @@
 //! `binance-usdm:BTCUSDT` are two instruments with two prices. Ids are dense and never reused, so
 //! every other part keeps its state in plain arrays.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::OnceLock;
 
-use foldhash::HashMap;
-
-use super::table::Table;
+use super::registry::Registry;
 
 /// The dense number of an instrument, from 0 in the order of first sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,18 +80,13 @@ struct Known {
 ///
 /// Looking up an id by name takes a read lock and a hash; reading a name by id takes neither.
 /// Codecs remember the ids of their symbols, so neither happens a tick.
-pub struct Instruments {
-    by_name: RwLock<HashMap<Box<str>, InstrumentId>>,
-    by_id: Table<Known>,
-    count: AtomicU32,
-}
+pub struct Instruments(Registry<Box<str>, Known>);
 
 impl Instruments {
     /// Room for at most `limit` instruments.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        let limit = limit.min(u32::MAX as usize);
-        Self { by_name: RwLock::default(), by_id: Table::new(limit), count: AtomicU32::new(0) }
+        Self(Registry::new(limit))
     }
 
     /// The id of `venue:symbol` for the quotes of `feed`, made if it is new. The first feed to ask
@@ -110,7 +102,7 @@ impl Instruments {
         feed: FeedId,
     ) -> Result<InstrumentId, InternError> {
         let id = self.resolve(venue, symbol)?;
-        let owner = self.by_id.get(id.index()).map(|known| *known.owner.get_or_init(|| feed));
+        let owner = self.0.get(id.0).map(|known| *known.owner.get_or_init(|| feed));
         match owner {
             Some(owner) if owner != feed => Err(InternError::Owned { owner }),
             _ => Ok(id),
@@ -128,53 +120,43 @@ impl Instruments {
             return Err(InternError::Malformed);
         }
         let name = format!("{venue}:{symbol}");
-        if let Some(id) = self.find(&name) {
-            return Ok(id);
-        }
-        let mut by_name = self.by_name.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&id) = by_name.get(name.as_str()) {
-            return Ok(id);
-        }
-        let id = InstrumentId(self.count.load(Ordering::Relaxed));
-        let known =
-            Known { name: name.clone().into(), venue_length: venue.len(), owner: OnceLock::new() };
-        if self.by_id.get_or_set(id.index(), || known).is_none() {
-            return Err(InternError::Full { limit: self.by_id.limit() });
-        }
-        by_name.insert(name.into(), id);
-        // Whoever sees the new count sees the name: it was set before.
-        self.count.store(id.0 + 1, Ordering::Release);
-        Ok(id)
+        let id = self.0.intern(name.as_str(), || {
+            let name: Box<str> = name.as_str().into();
+            let known =
+                Known { name: name.clone(), venue_length: venue.len(), owner: OnceLock::new() };
+            (name, known)
+        });
+        id.map(InstrumentId).ok_or(InternError::Full { limit: self.limit() })
     }
 
     /// The id of a full name (`venue:SYMBOL`), if it is known.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<InstrumentId> {
-        self.by_name.read().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+        self.0.find(name).map(InstrumentId)
     }
 
     /// The full name of an id that this registry gave; empty for any other.
     #[must_use]
     pub fn name(&self, id: InstrumentId) -> &str {
-        self.by_id.get(id.index()).map_or("", |known| &known.name)
+        self.0.get(id.0).map_or("", |known| &known.name)
     }
 
     /// The venue part of the name.
     #[must_use]
     pub fn venue(&self, id: InstrumentId) -> &str {
-        self.by_id.get(id.index()).map_or("", |known| &known.name[..known.venue_length])
+        self.0.get(id.0).map_or("", |known| &known.name[..known.venue_length])
     }
 
     /// The feed that gives the instrument's quotes; `None` while none has.
     #[must_use]
     pub fn owner(&self, id: InstrumentId) -> Option<FeedId> {
-        self.by_id.get(id.index())?.owner.get().copied()
+        self.0.get(id.0)?.owner.get().copied()
     }
 
     /// How many instruments are known; their ids are `0..len`.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.count.load(Ordering::Acquire) as usize
+        self.0.len()
     }
 
     /// Whether no instrument is known yet.
@@ -186,7 +168,7 @@ impl Instruments {
     /// How many instruments may be known.
     #[must_use]
     pub fn limit(&self) -> usize {
-        self.by_id.limit()
+        self.0.limit()
     }
 }
 

@@ -114,7 +114,7 @@ impl<S: BuildHasher> Builder<Coalescing, S> {
         self,
         handler: H,
         token: CancellationToken,
-    ) -> Result<(CoalescingProducer<K, V, H, S>, CoalescingSpWorker), StartError>
+    ) -> Started<K, V, H, S, CoalescingSpWorker>
     where
         K: Hash + Eq + Clone + Send + Sync + 'static,
         V: Default + Clone + Send + 'static,
@@ -129,10 +129,7 @@ impl<S: BuildHasher> Builder<Coalescing, S> {
     ///
     /// # Errors
     /// [`StartError`] if the capacity is refused.
-    pub fn stepped<K, V, H>(
-        self,
-        handler: H,
-    ) -> Result<(CoalescingProducer<K, V, H, S>, Stepper<H>), StartError>
+    pub fn stepped<K, V, H>(self, handler: H) -> Started<K, V, H, S, Stepper<H>>
     where
         K: Hash + Eq + Clone + Send + Sync + 'static,
         V: Default + Clone + Send + 'static,
@@ -142,14 +139,7 @@ impl<S: BuildHasher> Builder<Coalescing, S> {
         Ok((producer, Stepper::new(engine)))
     }
 
-    #[expect(clippy::type_complexity, reason = "the two halves, named here alone")]
-    fn halves<K, V, H>(
-        self,
-        handler: H,
-    ) -> Result<
-        (CoalescingProducer<K, V, H, S>, Engine<KeyedStage<K, FoldCell<V>, Totals<H>>>),
-        StartError,
-    >
+    fn halves<K, V, H>(self, handler: H) -> Started<K, V, H, S, Consumer<K, V, H>>
     where
         H: CoalescingHandler<K, V>,
     {
@@ -158,6 +148,12 @@ impl<S: BuildHasher> Builder<Coalescing, S> {
         Ok((CoalescingProducer { half, _fold: PhantomData }, Engine::new(core, stage)))
     }
 }
+
+/// The consuming half, ready to be driven.
+type Consumer<K, V, H> = Engine<KeyedStage<K, FoldCell<V>, Totals<H>>>;
+
+/// A producing half and what it produces for.
+type Started<K, V, H, S, Other> = Result<(CoalescingProducer<K, V, H, S>, Other), StartError>;
 
 /// The producing half of a [`CoalescingSpWorker`]. It may move to another thread; two threads
 /// cannot use it at once:
@@ -203,7 +199,7 @@ where
     {
         match self.half.resolve(key) {
             Some(index) => self.put(index, value, Patient::Yes),
-            None => Err(DispatchError::TooManyKeys(value)),
+            None => Err(self.half.no_room_for_key(value)),
         }
     }
 
@@ -219,7 +215,7 @@ where
     {
         match self.half.resolve(key) {
             Some(index) => self.put(index, value, Patient::No),
-            None => Err(DispatchError::TooManyKeys(value)),
+            None => Err(self.half.no_room_for_key(value)),
         }
     }
 
@@ -299,15 +295,19 @@ where
             });
             match folded {
                 Folded::Fresh => {
-                    self.half.count_dispatched();
-                    return self.half.push(index);
+                    let Err(refusal) = self.half.push(index) else { return Ok(()) };
+                    // It is there: the consumer never looks at an index that it was not given.
+                    let total = self.half.writer.retract(index);
+                    return total.map_or(Ok(()), |total| Err(refusal.of(total)));
                 }
                 Folded::Merged => {
-                    self.half.count_dispatched();
                     self.half.count_conflated();
                     return Ok(());
                 }
-                Folded::Clean => value = self.half.make_room(spare, patient)?,
+                Folded::Clean => match self.half.make_room(patient) {
+                    Ok(()) => value = spare,
+                    Err(refusal) => return Err(refusal.of(spare)),
+                },
                 Folded::Failed(panicked) => {
                     return Err(DispatchError::CoalescePanicked(spare, panicked));
                 }

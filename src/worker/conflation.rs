@@ -34,10 +34,10 @@ impl KeyedKind for Conflation {}
 ///
 /// struct Print;
 ///
-/// impl ConflationHandler<&'static str, u64> for Print {
+/// impl ConflationHandler<String, u64> for Print {
 ///     type Error = std::convert::Infallible;
 ///
-///     fn handle(&mut self, key: &&'static str, price: u64) -> Result<(), Self::Error> {
+///     fn handle(&mut self, key: &String, price: u64) -> Result<(), Self::Error> {
 ///         println!("{key} is at {price}");
 ///         Ok(())
 ///     }
@@ -108,7 +108,7 @@ impl<S: BuildHasher> Builder<Conflation, S> {
         self,
         handler: H,
         token: CancellationToken,
-    ) -> Result<(ConflationProducer<K, V, S>, ConflationSpWorker), StartError>
+    ) -> Started<K, V, S, ConflationSpWorker>
     where
         K: Hash + Eq + Clone + Send + Sync + 'static,
         V: Send + 'static,
@@ -123,10 +123,7 @@ impl<S: BuildHasher> Builder<Conflation, S> {
     ///
     /// # Errors
     /// [`StartError`] if the capacity is refused.
-    pub fn stepped<K, V, H>(
-        self,
-        handler: H,
-    ) -> Result<(ConflationProducer<K, V, S>, Stepper<H>), StartError>
+    pub fn stepped<K, V, H>(self, handler: H) -> Started<K, V, S, Stepper<H>>
     where
         K: Hash + Eq + Clone + Send + Sync + 'static,
         V: Send + 'static,
@@ -136,14 +133,7 @@ impl<S: BuildHasher> Builder<Conflation, S> {
         Ok((producer, Stepper::new(engine)))
     }
 
-    #[expect(clippy::type_complexity, reason = "the two halves, named here alone")]
-    fn halves<K, V, H>(
-        self,
-        handler: H,
-    ) -> Result<
-        (ConflationProducer<K, V, S>, Engine<KeyedStage<K, LatestCell<V>, Newest<H>>>),
-        StartError,
-    >
+    fn halves<K, V, H>(self, handler: H) -> Started<K, V, S, Consumer<K, V, H>>
     where
         H: ConflationHandler<K, V>,
     {
@@ -152,6 +142,12 @@ impl<S: BuildHasher> Builder<Conflation, S> {
         Ok((ConflationProducer { half }, Engine::new(core, stage)))
     }
 }
+
+/// The consuming half, ready to be driven.
+type Consumer<K, V, H> = Engine<KeyedStage<K, LatestCell<V>, Newest<H>>>;
+
+/// A producing half and what it produces for.
+type Started<K, V, S, Other> = Result<(ConflationProducer<K, V, S>, Other), StartError>;
 
 /// The producing half of a [`ConflationSpWorker`]. It may move to another thread; two threads
 /// cannot use it at once:
@@ -181,7 +177,7 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Closed` and `TooManyKeys`.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch<Q>(&mut self, key: &Q, value: V) -> Result<Option<V>, DispatchError<V>>
     where
         K: Borrow<Q>,
@@ -189,7 +185,7 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
     {
         match self.half.resolve(key) {
             Some(index) => self.put(index, value, Patient::Yes),
-            None => Err(DispatchError::TooManyKeys(value)),
+            None => Err(self.half.no_room_for_key(value)),
         }
     }
 
@@ -197,7 +193,7 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: also `Full`.
-    #[inline]
+    #[inline(always)]
     pub fn try_dispatch<Q>(&mut self, key: &Q, value: V) -> Result<Option<V>, DispatchError<V>>
     where
         K: Borrow<Q>,
@@ -205,7 +201,7 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
     {
         match self.half.resolve(key) {
             Some(index) => self.put(index, value, Patient::No),
-            None => Err(DispatchError::TooManyKeys(value)),
+            None => Err(self.half.no_room_for_key(value)),
         }
     }
 
@@ -242,7 +238,7 @@ impl<K, V, S> ConflationProducer<K, V, S> {
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Closed` and `Retired`.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch_at(
         &mut self,
         handle: KeyHandle,
@@ -258,7 +254,7 @@ impl<K, V, S> ConflationProducer<K, V, S> {
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Full`, `Closed` and `Retired`.
-    #[inline]
+    #[inline(always)]
     pub fn try_dispatch_at(
         &mut self,
         handle: KeyHandle,
@@ -293,30 +289,39 @@ impl<K, V, S> ConflationProducer<K, V, S> {
         self.half.queue()
     }
 
-    #[inline]
+    /// With a place in hand nothing needs to be known of the cell, the swap tells. Inlined, and the
+    /// slow parts take no value, so that a value is written where it stays and the superseded one
+    /// is read from where it lies.
+    #[inline(always)]
     fn put(
         &mut self,
         index: u32,
         value: V,
         patient: Patient,
     ) -> Result<Option<V>, DispatchError<V>> {
-        if let Some(reason) = self.half.core().refuses() {
+        let half = &mut self.half;
+        if let Some(reason) = half.core().refuses() {
             return Err(DispatchError::Closed(value, reason));
         }
-        // With a place in hand nothing needs to be known of the cell: the swap tells. Without one,
-        // a pending key needs none, and if the swap finds it taken meanwhile, its place is free.
-        let mut value = value;
-        if !self.half.has_room() && !self.half.writer.is_dirty(index) {
-            value = self.half.make_room(value, patient)?;
+        // Without a place only a pending key may go on.
+        if !half.has_room()
+            && !half.writer.is_dirty(index)
+            && let Err(refusal) = half.make_room(patient)
+        {
+            return Err(refusal.of(value));
         }
-        self.half.count_dispatched();
-        match self.half.writer.publish(index, value) {
-            Some(superseded) => {
-                self.half.count_conflated();
-                Ok(Some(superseded))
-            }
-            None => self.half.push(index).map(|()| None),
+        if let Some(superseded) = half.writer.publish(index, value) {
+            half.count_conflated();
+            return Ok(Some(superseded));
         }
+        // Without a place here, too: the consumer took this key between the look and the swap, and
+        // the place that it had was given to another key before (between its leaving the ring and
+        // its cell's cleaning). So it is a new key at a full ring, and nobody looks for it yet.
+        let pushed =
+            if half.has_room() { half.push(index) } else { half.push_later(index, patient) };
+        let Err(refusal) = pushed else { return Ok(None) };
+        // It is there: the consumer never looks at an index that it was not given.
+        half.writer.retract(index).map_or(Ok(None), |value| Err(refusal.of(value)))
     }
 }
 

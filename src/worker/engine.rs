@@ -4,7 +4,7 @@ use super::completion::Outcome;
 use super::handler::catch;
 use super::lifecycle::{Core, Next};
 use super::ring::PopCursor;
-use super::sync::{Arc, thread};
+use super::sync::{Arc, this_thread, thread};
 use super::wait::Waiter;
 use std::task::{Context, Poll};
 
@@ -17,6 +17,13 @@ pub(super) trait Stage {
     fn sight(&mut self) -> (&Core, &mut PopCursor);
     /// Takes the next item, which is in sight, and handles it.
     fn handle(&mut self);
+    /// Handles up to `most` of the items in sight, at least one unless the worker is cancelled; how
+    /// many it was.
+    #[inline(always)]
+    fn handle_some(&mut self, _most: usize) -> usize {
+        self.handle();
+        1
+    }
     /// Takes the next item, which is in sight, and drops it.
     fn discard(&mut self);
     /// The ring was found empty after at least one item.
@@ -56,7 +63,7 @@ impl<S: Stage> Engine<S> {
 
     /// Takes note of the thread that handles from now on: a dispatch from it must not wait.
     pub(super) fn on_this_thread(&mut self) {
-        let id = thread::current().id();
+        let id = this_thread();
         if self.thread != Some(id) {
             self.core.consumer_is(id);
             self.thread = Some(id);
@@ -71,9 +78,8 @@ impl<S: Stage> Engine<S> {
             match core.next(cursor) {
                 Next::Item if done == most => break,
                 Next::Item => {
-                    stage.handle();
+                    done += stage.handle_some(most - done);
                     self.stirred = true;
-                    done += 1;
                 }
                 Next::Empty => {
                     self.idle();

@@ -6,7 +6,8 @@ use super::completion::{Completion, Outcome};
 use super::control::WorkerQueue;
 use super::engine::Stage;
 use super::handler::{Panicked, WorkerError, catch};
-use super::lifecycle::{CloseReason, Core, NoRoom};
+use super::lifecycle::{CloseReason, Core};
+use super::refusal::Refusal;
 use super::ring::{CapacityError, PopCursor};
 use super::slots::{RingConsumer, RingProducer, ring};
 use super::sync::Arc;
@@ -46,6 +47,16 @@ pub enum DispatchError<V> {
     /// `coalesce` panicked; the total is what it was before.
     #[error("dispatching a value: folding it panicked: {1}")]
     CoalescePanicked(V, Panicked),
+}
+
+impl Refusal {
+    /// The refusal of one value.
+    pub(super) fn of<V>(self, value: V) -> DispatchError<V> {
+        match self {
+            Self::Full => DispatchError::Full(value),
+            Self::Closed(reason) => DispatchError::Closed(value, reason),
+        }
+    }
 }
 
 impl<V> DispatchError<V> {
@@ -103,7 +114,7 @@ pub(super) struct KeyedProducer<K, C: Cell, S> {
     keys: HashMap<K, u32, S>,
     pub(super) writer: WriterEnd<K, C>,
     ring: RingProducer<u32>,
-    dispatched: u64,
+    pushed: u64,
     conflated: u64,
     /// One producer at a time: it may move to another thread, not be shared.
     _not_sync: PhantomData<std::cell::Cell<()>>,
@@ -144,33 +155,35 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
         self.ring.has_room()
     }
 
-    /// Waits for a place, if the caller is patient.
+    /// Why a key without a cell is refused.
     #[cold]
-    pub(super) fn make_room(
-        &mut self,
-        value: C::Value,
-        patient: Patient,
-    ) -> Result<C::Value, DispatchError<C::Value>> {
-        // The consumer may have taken this very key since the ring was seen full; then its place is
-        // free.
-        if self.ring.has_room() {
-            return Ok(value);
-        }
-        if patient == Patient::No {
-            return Err(DispatchError::Full(value));
-        }
-        match self.ring.wait_for_room() {
-            Ok(()) => Ok(value),
-            Err(NoRoom::Closed(reason)) => Err(DispatchError::Closed(value, reason)),
-            Err(NoRoom::WouldDeadlock) => Err(DispatchError::Full(value)),
+    pub(super) fn no_room_for_key(&self, value: C::Value) -> DispatchError<C::Value> {
+        match self.core().refuses() {
+            Some(reason) => DispatchError::Closed(value, reason),
+            None => DispatchError::TooManyKeys(value),
         }
     }
 
-    /// Counted before the value can be taken, so that no snapshot shows it leave before it came.
+    /// Waits for a place, if the caller is patient.
+    #[cold]
+    pub(super) fn make_room(&mut self, patient: Patient) -> Result<(), Refusal> {
+        // The consumer may have taken this very key since the ring was seen full; then its place is
+        // free.
+        if self.ring.has_room() {
+            return Ok(());
+        }
+        if patient == Patient::No {
+            return Err(Refusal::Full);
+        }
+        self.ring.wait_for_room().map_err(Refusal::from)
+    }
+
+    /// Counted before a new place is published and before the superseded value is, so that no
+    /// snapshot shows more values leave than came.
     #[inline(always)]
-    pub(super) fn count_dispatched(&mut self) {
-        self.dispatched += 1;
-        self.core().count_dispatched(self.dispatched);
+    pub(super) fn count_pushed(&mut self) {
+        self.pushed += 1;
+        self.core().count_pushed(self.pushed);
     }
 
     #[inline(always)]
@@ -179,28 +192,25 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
         self.core().count_conflated(self.conflated);
     }
 
-    /// Publishes the index of a key that has become pending; room is certain.
+    /// Counts and publishes the index of a key that has become pending; there is room.
+    ///
+    /// # Errors
+    /// The worker closed before: the value in the cell is the producer's again.
     #[inline(always)]
-    pub(super) fn push(&mut self, index: u32) -> Result<(), DispatchError<C::Value>> {
-        match self.ring.push(index) {
-            Ok(()) => Ok(()),
-            Err((_, reason)) => self.take_back(index, reason),
-        }
+    pub(super) fn push(&mut self, index: u32) -> Result<(), Refusal> {
+        self.count_pushed();
+        self.ring.push(index).map_err(|(_, reason)| {
+            self.pushed -= 1;
+            self.ring.core().count_pushed(self.pushed);
+            Refusal::Closed(reason)
+        })
     }
 
+    /// [`push`](Self::push) once there is room.
     #[cold]
-    fn take_back(
-        &mut self,
-        index: u32,
-        reason: CloseReason,
-    ) -> Result<(), DispatchError<C::Value>> {
-        self.dispatched -= 1;
-        self.core().count_dispatched(self.dispatched);
-        // It is there: the consumer never looks at an index above the final tail.
-        match self.writer.retract(index) {
-            Some(value) => Err(DispatchError::Closed(value, reason)),
-            None => Ok(()),
-        }
+    pub(super) fn push_later(&mut self, index: u32, patient: Patient) -> Result<(), Refusal> {
+        self.make_room(patient)?;
+        self.push(index)
     }
 }
 
@@ -294,8 +304,6 @@ impl<K, C: Cell, H: KeyedHandler<K, C::Value>> Stage for KeyedStage<K, C, H> {
 
     #[inline(always)]
     fn handle(&mut self) {
-        // The place is free before the cell is clean: a producer that finds the cell clean, against
-        // what it saw, is sure of a place for it.
         let Some(index) = self.ring.pop() else { return };
         let value = self.reader.take(index);
         self.ring.core().offer_room();
@@ -345,20 +353,23 @@ impl<K, C: Cell, H: KeyedHandler<K, C::Value>> Stage for KeyedStage<K, C, H> {
     }
 }
 
+/// What a keyed worker is made of.
+pub(super) type Halves<K, C, H, S> = (KeyedProducer<K, C, S>, KeyedStage<K, C, H>);
+
 /// The two halves of a fresh keyed worker.
 pub(super) fn keyed<K, C: Cell, H, S>(
     core: &Arc<Core>,
     max_keys: u32,
     hasher: S,
     handler: H,
-) -> Result<(KeyedProducer<K, C, S>, KeyedStage<K, C, H>), CapacityError> {
+) -> Result<Halves<K, C, H, S>, CapacityError> {
     let (push, pop) = ring(core)?;
     let (writer, reader) = table(max_keys.min(MAX_KEYS));
     let producer = KeyedProducer {
         keys: HashMap::with_hasher(hasher),
         writer,
         ring: push,
-        dispatched: 0,
+        pushed: 0,
         conflated: 0,
         _not_sync: PhantomData,
     };

@@ -30,7 +30,9 @@
 use super::completion::{Completion, CompletionCell, Fault, Outcome};
 use super::fence;
 use super::ring::{Capacity, PopCursor, PushCursor, reached};
-use super::sync::{Arc, AtomicU32, AtomicU64, AtomicUsize, Mutex, Padded, lock, thread};
+use super::sync::{
+    Arc, AtomicU32, AtomicU64, AtomicUsize, Mutex, Padded, lock, this_thread, thread,
+};
 use super::wait::{Patience, WaitSlot, Waiter, wait_out};
 use std::error::Error;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -45,7 +47,10 @@ const PRODUCER_WAITS: u32 = 1 << 6;
 const STOPPING: u32 = COMPLETING | CANCELLED | CLOSED;
 
 /// Why a worker takes no more items.
+// A word wide: next to a value in a result, a single byte would split the value's copies at odd
+// places, which costs a stalled load a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
 pub enum CloseReason {
     /// It was completed: what was accepted before is still handled.
     Completed,
@@ -77,6 +82,15 @@ pub(super) enum Next {
     Cancelled,
 }
 
+/// What a consumer in the middle of a run is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attention {
+    None,
+    /// The producer waits for a place.
+    Room,
+    Cancelled,
+}
+
 /// Why a blocked producer did not get a place.
 pub(super) enum NoRoom {
     Closed(CloseReason),
@@ -87,6 +101,7 @@ pub(super) enum NoRoom {
 /// Shared by the two ends and by all who watch.
 pub(super) struct Core {
     tail: Padded<AtomicUsize>,
+    head: Padded<AtomicUsize>,
     consumer: Padded<ConsumerLine>,
     producer: Padded<ProducerLine>,
     flags: Padded<AtomicU32>,
@@ -100,10 +115,9 @@ pub(super) struct Core {
     consumer_thread: Mutex<Option<thread::ThreadId>>,
 }
 
-/// Written by the consumer alone.
+/// Written by the consumer alone, as the head is, which the producer reads much oftener.
 #[derive(Default)]
 struct ConsumerLine {
-    head: AtomicUsize,
     passed: AtomicUsize,
     handled: AtomicU64,
     errors: AtomicU64,
@@ -113,7 +127,7 @@ struct ConsumerLine {
 /// Written by the producer alone.
 #[derive(Default)]
 struct ProducerLine {
-    dispatched: AtomicU64,
+    pushed: AtomicU64,
     conflated: AtomicU64,
 }
 
@@ -144,6 +158,7 @@ impl Core {
         fence::prepare();
         let core = Self {
             tail: Padded(AtomicUsize::new(start)),
+            head: Padded(AtomicUsize::new(start)),
             consumer: Padded::default(),
             producer: Padded::default(),
             flags: Padded(AtomicU32::new(0)),
@@ -156,7 +171,6 @@ impl Core {
             completion: CompletionCell::new(),
             consumer_thread: Mutex::new(None),
         };
-        core.consumer.0.head.store(start, Relaxed);
         core.consumer.0.passed.store(start, Relaxed);
         Arc::new(core)
     }
@@ -175,7 +189,7 @@ impl Core {
 
     /// Places taken, approximately: the two positions are read one after the other.
     pub(super) fn queued(&self) -> usize {
-        let head = self.consumer.0.head.load(Acquire);
+        let head = self.head.0.load(Acquire);
         self.tail.0.load(Acquire).wrapping_sub(head).min(self.capacity.get())
     }
 
@@ -186,12 +200,14 @@ impl Core {
         let handled = consumer.handled.load(Acquire);
         let discarded = consumer.discarded.load(Acquire);
         let conflated = self.producer.0.conflated.load(Acquire);
-        let dispatched = self.producer.0.dispatched.load(Acquire);
-        Counters { dispatched, conflated, handled, errors, discarded }
+        let pushed = self.producer.0.pushed.load(Acquire);
+        // What was superseded or folded took no place, so the two sorts are counted apart: one
+        // store a dispatch.
+        Counters { dispatched: pushed + conflated, conflated, handled, errors, discarded }
     }
 
     pub(super) fn completion(&self) -> Completion {
-        self.completion.clone().completion()
+        CompletionCell::completion(&self.completion)
     }
 
     /// No more items; what was accepted is handled. `false` if the worker stops already.
@@ -258,7 +274,7 @@ impl Core {
 
     #[inline]
     pub(super) fn head(&self) -> usize {
-        self.consumer.0.head.load(Acquire)
+        self.head.0.load(Acquire)
     }
 
     /// How far the consumer is done with what it took out.
@@ -266,20 +282,20 @@ impl Core {
         reached(self.consumer.0.passed.load(Acquire), target)
     }
 
-    /// Publishes the place at the cursor, which the caller has filled, and wakes the consumer if it
-    /// sleeps.
+    /// Publishes `count` places from the cursor on, which the caller has filled, and wakes the
+    /// consumer if it sleeps.
     ///
     /// # Errors
-    /// The worker closed before: the cursor has not moved, the place is the producer's again.
+    /// The worker closed before: the cursor has not moved, all the places are the producer's again.
     #[inline(always)]
-    pub(super) fn publish(&self, cursor: &mut PushCursor) -> Result<(), CloseReason> {
+    pub(super) fn publish(&self, cursor: &mut PushCursor, count: usize) -> Result<(), CloseReason> {
         let position = cursor.position();
-        self.tail.0.store(position.wrapping_add(1), Release);
+        self.tail.0.store(position.wrapping_add(count), Release);
         fence::light();
         if self.flags.0.load(Relaxed) & (CONSUMER_WAITS | CLOSED) != 0 {
             self.published_to_sleeper(position)?;
         }
-        cursor.advance();
+        cursor.advance(count);
         Ok(())
     }
 
@@ -318,7 +334,7 @@ impl Core {
                 break;
             }
         }
-        if *lock(&self.consumer_thread) == Some(thread::current().id()) {
+        if *lock(&self.consumer_thread) == Some(this_thread()) {
             return Err(NoRoom::WouldDeadlock);
         }
         loop {
@@ -343,8 +359,8 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(super) fn count_dispatched(&self, total: u64) {
-        self.producer.0.dispatched.store(total, Release);
+    pub(super) fn count_pushed(&self, total: u64) {
+        self.producer.0.pushed.store(total, Release);
     }
 
     #[inline(always)]
@@ -374,11 +390,24 @@ impl Core {
         if flags & COMPLETING != 0 { Next::Ended } else { Next::Empty }
     }
 
-    /// Frees the place at the cursor, which the caller has emptied.
+    /// Frees the places below the cursor, which the caller has emptied.
     #[inline(always)]
-    pub(super) fn free(&self, cursor: &mut PopCursor) {
-        cursor.advance();
-        self.consumer.0.head.store(cursor.position(), Release);
+    pub(super) fn free(&self, cursor: &PopCursor) {
+        self.head.0.store(cursor.position(), Release);
+    }
+
+    /// Whether the consumer should look up from what it is doing: the producer waits for a place,
+    /// or the worker is cancelled.
+    #[inline(always)]
+    pub(super) fn asks_for_attention(&self) -> Attention {
+        let flags = self.flags.0.load(Relaxed);
+        if flags & (PRODUCER_WAITS | CANCELLED) == 0 {
+            Attention::None
+        } else if flags & CANCELLED != 0 {
+            Attention::Cancelled
+        } else {
+            Attention::Room
+        }
     }
 
     /// Wakes the producer if it waits for a place; comes after [`free`](Self::free).

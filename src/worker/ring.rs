@@ -90,9 +90,14 @@ impl PushCursor {
         self.has_room()
     }
 
+    /// The number of places that are free for certain.
+    pub(super) const fn room(&self) -> usize {
+        self.capacity - self.tail.wrapping_sub(self.head_seen)
+    }
+
     #[inline(always)]
-    pub(super) const fn advance(&mut self) {
-        self.tail = self.tail.wrapping_add(1);
+    pub(super) const fn advance(&mut self, count: usize) {
+        self.tail = self.tail.wrapping_add(count);
     }
 }
 
@@ -168,9 +173,10 @@ mod tests {
                 if seed & 0x1_0000 == 0 {
                     let room = push.has_room() || push.refresh(pop.position());
                     assert_eq!(room, model.len() < capacity.get());
+                    assert!(push.room() <= capacity.get() - model.len());
                     if room {
                         places[capacity.place(push.position())] = step;
-                        push.advance();
+                        push.advance(1);
                         model.push_back(step);
                     }
                 } else {

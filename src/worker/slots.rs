@@ -127,11 +127,68 @@ impl<T> RingProducer<T> {
         // SAFETY: this is the only producing end, and the cursor has room: the consumer's
         // published position is less than one capacity behind.
         unsafe { self.slots.write(position, item) };
-        self.core.publish(&mut self.cursor).map_err(|reason| {
+        self.core.publish(&mut self.cursor, 1).map_err(|reason| {
             // SAFETY: the place was written just above, and its position is not below the final
             // tail, so the consumer never reads it.
             (unsafe { self.slots.read(position) }, reason)
         })
+    }
+}
+
+impl<T> RingProducer<T> {
+    /// A number of free places, at least as many as wanted if there are.
+    pub(super) fn room(&mut self, wanted: usize) -> usize {
+        if self.cursor.room() < wanted.max(1) {
+            self.refresh();
+        }
+        self.cursor.room()
+    }
+
+    /// Fills up to `most` free places without publishing them; how many it was. If the iterator
+    /// panics, what was filled is dropped.
+    pub(super) fn fill(&mut self, most: usize, items: &mut impl Iterator<Item = T>) -> usize {
+        let mut filled = Filled { slots: &self.slots, from: self.cursor.position(), count: 0 };
+        let most = most.min(self.cursor.room());
+        while filled.count < most
+            && let Some(item) = items.next()
+        {
+            // SAFETY: this is the only producing end, and `most` places are free.
+            unsafe { self.slots.write(filled.from.wrapping_add(filled.count), item) };
+            filled.count += 1;
+        }
+        let count = filled.count;
+        std::mem::forget(filled);
+        count
+    }
+
+    /// Publishes what [`fill`](Self::fill) has just filled.
+    ///
+    /// # Errors
+    /// The worker closed before; all of it comes back.
+    pub(super) fn publish_filled(&mut self, count: usize) -> Result<(), (Vec<T>, CloseReason)> {
+        let from = self.cursor.position();
+        self.core.publish(&mut self.cursor, count).map_err(|reason| {
+            // SAFETY: the places were just filled, and their positions are not below the final
+            // tail (one store published them all), so the consumer never reads them.
+            let take = |step| unsafe { self.slots.read(from.wrapping_add(step)) };
+            ((0..count).map(take).collect(), reason)
+        })
+    }
+}
+
+/// Places filled and not published: dropped, if it comes to that.
+struct Filled<'a, T> {
+    slots: &'a Slots<T>,
+    from: usize,
+    count: usize,
+}
+
+impl<T> Drop for Filled<'_, T> {
+    fn drop(&mut self) {
+        for step in 0..self.count {
+            // SAFETY: filled by the producing end that still holds it, and never published.
+            drop(unsafe { self.slots.read(self.from.wrapping_add(step)) });
+        }
     }
 }
 
@@ -161,13 +218,81 @@ impl<T> RingConsumer<T> {
     /// Takes the next item out and frees its place. `None` if none is in sight.
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<T> {
+        let item = self.take()?;
+        self.core.free(&self.cursor);
+        Some(item)
+    }
+
+    /// Takes the next item out; its place is free only after [`free`](Self::free).
+    #[inline(always)]
+    pub(super) fn take(&mut self) -> Option<T> {
         if !self.cursor.has_item() {
             return None;
         }
         // SAFETY: this is the only consuming end; the position lies below a tail that was read
         // with acquire, so the place was written, and the cursor moves past it right away.
         let item = unsafe { self.slots.read(self.cursor.position()) };
-        self.core.free(&mut self.cursor);
+        self.cursor.advance();
         Some(item)
+    }
+
+    /// Frees the places of all that was taken, and wakes the producer if it waits for one.
+    #[inline(always)]
+    pub(super) fn free(&self) {
+        self.core.free(&self.cursor);
+        self.core.offer_room();
+    }
+}
+
+// Also run under Miri, which sees a misuse of the places.
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
+
+    use super::*;
+    use std::thread;
+
+    fn fresh(capacity: usize) -> (RingProducer<String>, RingConsumer<String>) {
+        ring(&Core::new(Capacity::new(capacity).unwrap(), usize::MAX - 1)).unwrap()
+    }
+
+    #[test]
+    fn items_pass_from_thread_to_thread_and_places_are_used_again() {
+        let (mut producer, mut consumer) = fresh(2);
+        let receiver = thread::spawn(move || {
+            let mut received = Vec::new();
+            while received.len() < 100 {
+                let (core, cursor) = consumer.sight();
+                core.next(cursor);
+                match consumer.pop() {
+                    Some(item) => received.push(item),
+                    None => thread::yield_now(),
+                }
+            }
+            received
+        });
+        for number in 0..100 {
+            while !producer.has_room() {
+                thread::yield_now();
+            }
+            producer.push(number.to_string()).unwrap();
+        }
+        let expected: Vec<String> = (0..100).map(|number| number.to_string()).collect();
+        assert_eq!(receiver.join().unwrap(), expected);
+    }
+
+    #[test]
+    fn what_comes_after_the_closing_comes_back() {
+        let (mut producer, mut consumer) = fresh(4);
+        producer.push("in".into()).unwrap();
+        let (core, cursor) = consumer.sight();
+        core.complete();
+        core.close(cursor);
+        assert_eq!(producer.push("out".into()).unwrap_err().0, "out");
+        let mut more = ["out", "too"].map(String::from).into_iter();
+        let count = producer.fill(9, &mut more);
+        assert_eq!(producer.publish_filled(count).unwrap_err().0, ["out", "too"]);
+        assert_eq!(consumer.pop().as_deref(), Some("in"));
+        assert_eq!(consumer.pop(), None);
     }
 }

@@ -32,6 +32,14 @@ mod real {
         std::hint::spin_loop();
     }
 
+    /// The calling thread's id, without the two counter updates of `thread::current`.
+    pub(crate) fn this_thread() -> thread::ThreadId {
+        thread_local! {
+            static ID: thread::ThreadId = thread::current().id();
+        }
+        ID.try_with(|id| *id).unwrap_or_else(|_| thread::current().id())
+    }
+
     /// `UnsafeCell` with loom's manner of access.
     #[derive(Debug)]
     #[repr(transparent)]
@@ -67,5 +75,9 @@ mod model {
 
     pub(crate) fn spin_hint() {
         loom::thread::yield_now();
+    }
+
+    pub(crate) fn this_thread() -> thread::ThreadId {
+        thread::current().id()
     }
 }

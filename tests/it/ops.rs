@@ -1,5 +1,7 @@
 //! The admin server over loopback, on a gateway that runs and is fed as a feed feeds it.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 mod figures;
 mod limits;
 mod requests;

@@ -1,5 +1,7 @@
 //! A small HTTP client: one request a connection, and every byte of it under the test's control.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::net::SocketAddr;
 use std::time::Duration;
 

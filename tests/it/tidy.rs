@@ -104,17 +104,17 @@ fn the_check_of_layers_sees_every_way_to_name_a_module() {
 
 #[test]
 fn unsafe_code_lives_in_a_few_files_of_the_workers() {
+    let opens = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "unsafe trait"];
     let with_unsafe: Vec<String> = sources()
         .into_iter()
         .filter(|(_, _, text)| {
-            code(text)
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .any(|word| word == "unsafe")
+            let code = code(text);
+            opens.iter().any(|open| code.contains(open))
         })
         .map(|(_, file, _)| file.display().to_string())
         .collect();
     assert!(with_unsafe.iter().all(|file| file.starts_with("worker/")), "{with_unsafe:?}");
-    assert!(with_unsafe.len() <= 4, "{with_unsafe:?}");
+    assert!(with_unsafe.len() <= 3, "{with_unsafe:?}");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! One body of tests for every worker: order, backpressure, every way to the end, errors.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
+
 use crate::worker_support::{
-    AmbientCheck, Census, Coalescing, Conflating, Control, Event, PATIENCE, Probe, Start, Subject,
-    Why, eventually,
+    AmbientCheck, Census, Coalescing, Conflating, Control, Event, Moving, PATIENCE, Probe, Start,
+    Subject, Why, eventually,
 };
 use std::thread;
 use tidegate::worker::{CapacityError, CloseReason, CompletionError, StartError};
@@ -46,6 +48,7 @@ macro_rules! conformance_of_all {
 conformance_of_all! {
     conflation: Conflating,
     coalescing: Coalescing,
+    by_value: Moving,
 }
 
 fn start<S: Subject>(capacity: usize, probe: &Probe) -> (S::Producer, Box<dyn Control>) {

@@ -1,13 +1,15 @@
 //! What the workers' tests share: items that count themselves, a handler that writes down what it
 //! is told, and the worker under test.
 
+#![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
+
 use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tidegate::worker::{
     CloseReason, CoalescingHandler, CoalescingProducer, CoalescingSpWorker, Completion,
-    ConflationHandler, ConflationProducer, ConflationSpWorker, Counters, DispatchError, Outcome,
-    StartError, Worker, WorkerError, WorkerQueue,
+    ConflationHandler, ConflationProducer, ConflationSpWorker, Counters, DispatchError, Handler,
+    Outcome, SendError, SpProducer, SpWorker, StartError, Worker, WorkerError, WorkerQueue,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -89,7 +91,8 @@ impl Gate {
         assert!(!wait.1.timed_out(), "the handler did not come to the gate");
     }
 
-    fn pass(&self) {
+    /// What a handler does: stands at the door until it is open.
+    pub(crate) fn pass(&self) {
         let mut state = self.0.0.lock().unwrap();
         state.at_the_door += 1;
         self.0.1.notify_all();
@@ -198,6 +201,22 @@ impl CoalescingHandler<u32, Item> for Probe {
 
     fn handle(&mut self, key: &u32, item: Item) -> Result<(), Refusal> {
         assert_eq!(*key, item.number);
+        self.take(&item)
+    }
+
+    fn on_error(&mut self, error: WorkerError<Refusal>) {
+        self.error(error);
+    }
+
+    fn on_completed(&mut self, outcome: Outcome) {
+        self.end(outcome);
+    }
+}
+
+impl Handler<Item> for Probe {
+    type Error = Refusal;
+
+    fn handle(&mut self, item: Item) -> Result<(), Refusal> {
         self.take(&item)
     }
 
@@ -339,6 +358,41 @@ impl Subject for Coalescing {
 
     fn try_send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
         producer.try_dispatch(&item.number.clone(), item).map_err(Refused::from)
+    }
+
+    fn complete(producer: &mut Self::Producer) -> bool {
+        producer.complete()
+    }
+}
+
+impl From<SendError<Item>> for Refused {
+    fn from(error: SendError<Item>) -> Self {
+        match error {
+            SendError::Full(item) => Self { item, why: Why::Full },
+            SendError::Closed(item, reason) => Self { item, why: Why::Closed(reason) },
+        }
+    }
+}
+
+pub(crate) enum Moving {}
+
+impl Subject for Moving {
+    type Producer = SpProducer<Item>;
+
+    fn start(start: Start, probe: Probe) -> Result<(Self::Producer, Box<dyn Control>), StartError> {
+        let (producer, worker) = SpWorker::builder()
+            .capacity(start.capacity)
+            .start_position(start.position)
+            .start(probe, start.token)?;
+        Ok((producer, Box::new(worker)))
+    }
+
+    fn send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
+        producer.dispatch(item).map_err(Refused::from)
+    }
+
+    fn try_send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
+        producer.try_dispatch(item).map_err(Refused::from)
     }
 
     fn complete(producer: &mut Self::Producer) -> bool {

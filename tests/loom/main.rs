@@ -4,3 +4,5 @@
 
 mod lane;
 mod limiter;
+mod worker_keyed;
+mod worker_support;

@@ -1,0 +1,261 @@
+//! What it costs to pass an item by value from one thread to another: u64 and 64 bytes, one item a
+//! dispatch and in batches.
+//!
+//! `sp-u64`, `sp-64b` and `sp-batch` have spinning ends, as rtrb's are: our consumer is stepped by a
+//! thread that never sleeps, and both producers try until there is room. `sp-u64-blocking` has
+//! blocking ends: ours is `start`ed on its own thread, and the peers' receivers block.
+//!
+//! Every consumer checks that it got each item once and in order, and does nothing else; an item's
+//! cost is that of the whole hand-over, divided by the items. What the figures are not: a latency,
+//! or the cost of a wake.
+
+mod harness;
+
+use harness::{Report, ours, peer, per_operation, short};
+use std::thread;
+use tidegate::worker::{Handler, Outcome, SpWorker, WorkerError};
+use tokio_util::sync::CancellationToken;
+
+const CAPACITY: usize = 1_024;
+const BATCH: u64 = 32;
+
+/// An item that tells its number.
+trait Item: Copy + Send + 'static {
+    fn new(number: u64) -> Self;
+    fn number(&self) -> u64;
+}
+
+impl Item for u64 {
+    fn new(number: u64) -> Self {
+        number
+    }
+
+    fn number(&self) -> u64 {
+        *self
+    }
+}
+
+impl Item for [u64; 8] {
+    fn new(number: u64) -> Self {
+        [number; 8]
+    }
+
+    fn number(&self) -> u64 {
+        self[7]
+    }
+}
+
+/// Expects 0, 1, 2, …
+struct InOrder(u64);
+
+impl InOrder {
+    #[inline]
+    fn see(&mut self, item: &impl Item) {
+        assert_eq!(item.number(), self.0, "out of order");
+        self.0 += 1;
+    }
+}
+
+impl<T: Item> Handler<T> for InOrder {
+    type Error = std::convert::Infallible;
+
+    #[inline]
+    fn handle(&mut self, item: T) -> Result<(), Self::Error> {
+        self.see(&item);
+        Ok(())
+    }
+
+    fn on_error(&mut self, error: WorkerError<Self::Error>) {
+        panic!("{error}");
+    }
+
+    fn on_completed(&mut self, outcome: Outcome) {
+        assert!(matches!(outcome, Outcome::Drained));
+    }
+}
+
+fn spinning<T: Item>(items: u64) -> f64 {
+    let (mut producer, mut stepper) =
+        SpWorker::builder().capacity(CAPACITY).stepped::<T, _>(InOrder(0)).expect("a worker");
+    let queue = stepper.queue();
+    let cost = per_operation(items, || {
+        let consumer = thread::spawn(move || {
+            while !stepper.has_ended() {
+                stepper.step(CAPACITY);
+                std::hint::spin_loop();
+            }
+        });
+        for number in 0..items {
+            while producer.try_dispatch(T::new(number)).is_err() {
+                std::hint::spin_loop();
+            }
+        }
+        drop(producer);
+        consumer.join().expect("the consumer");
+    });
+    check(&queue.counters(), items);
+    cost
+}
+
+fn spinning_batches<T: Item>(items: u64) -> f64 {
+    let (mut producer, mut stepper) =
+        SpWorker::builder().capacity(CAPACITY).stepped::<T, _>(InOrder(0)).expect("a worker");
+    let queue = stepper.queue();
+    let cost = per_operation(items, || {
+        let consumer = thread::spawn(move || {
+            while !stepper.has_ended() {
+                stepper.step(CAPACITY);
+                std::hint::spin_loop();
+            }
+        });
+        for first in (0..items).step_by(BATCH as usize) {
+            let batch = (first..items.min(first + BATCH)).map(T::new);
+            producer.dispatch_all(batch).expect("an open worker");
+        }
+        drop(producer);
+        consumer.join().expect("the consumer");
+    });
+    check(&queue.counters(), items);
+    cost
+}
+
+fn blocking<T: Item>(items: u64) -> f64 {
+    let (mut producer, worker) = SpWorker::builder()
+        .capacity(CAPACITY)
+        .start::<T, _>(InOrder(0), CancellationToken::new())
+        .expect("a worker");
+    let cost = per_operation(items, || {
+        for number in 0..items {
+            producer.dispatch(T::new(number)).expect("an open worker");
+        }
+        drop(producer);
+        worker.completion().wait().expect("drained");
+    });
+    check(&worker.counters(), items);
+    cost
+}
+
+fn check(counters: &tidegate::worker::Counters, items: u64) {
+    assert_eq!((counters.dispatched, counters.handled, counters.errors), (items, items, 0));
+}
+
+fn rtrb<T: Item>(items: u64) -> f64 {
+    let (mut producer, mut consumer) = rtrb::RingBuffer::<T>::new(CAPACITY);
+    per_operation(items, || {
+        let consumer = thread::spawn(move || {
+            let mut order = InOrder(0);
+            while order.0 < items {
+                match consumer.pop() {
+                    Ok(item) => order.see(&item),
+                    Err(_) => std::hint::spin_loop(),
+                }
+            }
+        });
+        for number in 0..items {
+            while producer.push(T::new(number)).is_err() {
+                std::hint::spin_loop();
+            }
+        }
+        consumer.join().expect("the consumer");
+    })
+}
+
+fn rtrb_chunks<T: Item>(items: u64) -> f64 {
+    let (mut producer, mut consumer) = rtrb::RingBuffer::<T>::new(CAPACITY);
+    per_operation(items, || {
+        let consumer = thread::spawn(move || {
+            let mut order = InOrder(0);
+            while order.0 < items {
+                match consumer.read_chunk(consumer.slots()) {
+                    Ok(chunk) => chunk.into_iter().for_each(|item| order.see(&item)),
+                    Err(_) => std::hint::spin_loop(),
+                }
+            }
+        });
+        for first in (0..items).step_by(BATCH as usize) {
+            let length = BATCH.min(items - first) as usize;
+            let chunk = loop {
+                match producer.write_chunk_uninit(length) {
+                    Ok(chunk) => break chunk,
+                    Err(_) => std::hint::spin_loop(),
+                }
+            };
+            chunk.fill_from_iter((first..).map(T::new));
+        }
+        consumer.join().expect("the consumer");
+    })
+}
+
+fn crossbeam<T: Item>(items: u64) -> f64 {
+    let (sender, receiver) = crossbeam_channel::bounded::<T>(CAPACITY);
+    per_operation(items, || {
+        let consumer = thread::spawn(move || {
+            let mut order = InOrder(0);
+            receiver.iter().for_each(|item| order.see(&item));
+            assert_eq!(order.0, items);
+        });
+        for number in 0..items {
+            sender.send(T::new(number)).expect("an open channel");
+        }
+        drop(sender);
+        consumer.join().expect("the consumer");
+    })
+}
+
+fn tokio<T: Item>(items: u64) -> f64 {
+    let (sender, mut receiver) = tokio::sync::mpsc::channel::<T>(CAPACITY);
+    per_operation(items, || {
+        let consumer = thread::spawn(move || {
+            let mut order = InOrder(0);
+            while let Some(item) = receiver.blocking_recv() {
+                order.see(&item);
+            }
+            assert_eq!(order.0, items);
+        });
+        for number in 0..items {
+            sender.blocking_send(T::new(number)).expect("an open channel");
+        }
+        drop(sender);
+        consumer.join().expect("the consumer");
+    })
+}
+
+fn main() {
+    let (rounds, items) = if short() { (7, 1_000_000) } else { (21, 5_000_000) };
+    let mut report = Report::default();
+    report.case(
+        "workers",
+        "sp-u64",
+        rounds,
+        vec![ours("sp-worker", || spinning::<u64>(items)), peer("rtrb", || rtrb::<u64>(items))],
+    );
+    report.case(
+        "workers",
+        "sp-64b",
+        rounds,
+        vec![
+            ours("sp-worker", || spinning::<[u64; 8]>(items)),
+            peer("rtrb", || rtrb::<[u64; 8]>(items)),
+        ],
+    );
+    report.case(
+        "workers",
+        "sp-batch",
+        rounds,
+        vec![
+            ours("sp-worker", || spinning_batches::<u64>(items)),
+            peer("rtrb-chunks", || rtrb_chunks::<u64>(items)),
+        ],
+    );
+    report.case(
+        "workers",
+        "sp-u64-blocking",
+        rounds,
+        vec![
+            ours("sp-worker", || blocking::<u64>(items)),
+            peer("crossbeam", || crossbeam::<u64>(items)),
+            peer("tokio", || tokio::<u64>(items)),
+        ],
+    );
+    report.close();
+}
