@@ -203,10 +203,10 @@ async fn a_batch_before_a_long_window_is_confirmed_before_it() {
 }
 
 #[tokio::test]
-async fn a_batch_without_a_permit_after_it_is_confirmed_though_a_shrink_took_the_rest() {
+async fn a_batch_that_expected_followers_is_confirmed_though_a_shrink_took_their_permits() {
     let rig = Rig::start(Limits { max_hz: 50.0, ..small_batches(100) }).await;
     let mut market = rig.market("binance");
-    for n in 0..400 {
+    for n in 0..120 {
         market.tick(&format!("S{n}"));
     }
     let mut client = rig.client().await;

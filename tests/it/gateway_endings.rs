@@ -44,7 +44,7 @@ async fn b38_a_clients_close_is_echoed_behind_a_large_write_that_pends() {
     }
     for _ in 0..5 {
         let mut client = rig.narrow_client().await;
-        client.say(&subscribe(&["binance:*"])).await;
+        client.ask(&subscribe(&["binance:*"])).await;
         let one = rig.gateway.control().subscriber(client.id).unwrap();
         eventually("a batch is on its way", || one.limiter().active() > 0).await;
         assert!(rig.report(&client).await.blocked, "and the socket has not taken it");

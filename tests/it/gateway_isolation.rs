@@ -104,7 +104,7 @@ async fn b57_the_accounts_stay_exact_across_retunes() {
             ..Retune::default()
         };
         rig.gateway.control().retune(change).unwrap();
-        client.listen(Duration::from_millis(4)).await;
+        client.listen_for(Duration::from_millis(4)).await;
         assert_balanced(&rig.report(&client).await);
     }
     rig.retune_all(8);
@@ -147,7 +147,7 @@ async fn b32_b33_b35_a_deaf_client_disturbs_nobody_and_reads_the_newest_when_it_
         market.tick(symbol);
     }
     let mut deaf = rig.narrow_client().await;
-    deaf.say(&subscribe(&["binance:*"])).await;
+    deaf.ask(&subscribe(&["binance:*"])).await;
     let mut healthy = Vec::new();
     for _ in 0..5 {
         let mut client = rig.client().await;
@@ -213,7 +213,7 @@ async fn b32_a_deaf_client_is_bounded_by_its_socket_where_flushing_confirms() {
         market.tick(symbol);
     }
     let mut deaf = rig.narrow_client().await;
-    deaf.say(&subscribe(&["binance:*"])).await;
+    deaf.ask(&subscribe(&["binance:*"])).await;
     let mut next = 0;
     let load = Load::run(market, 200, move |market| {
         market.tick(&symbols[next % WIDE]);

@@ -131,7 +131,8 @@ async fn a_binary_message_is_not_this_protocol() {
 
 #[tokio::test]
 async fn the_hundred_and_first_operation_in_a_second_is_against_the_policy() {
-    // At a rate this low no budget comes back while the test runs.
+    // A hundred at once are within the budget; it comes back evenly, so two hundred more are not,
+    // however slow the machine is at sending them.
     let rig = Rig::start(Limits { max_ops_per_s: 100, ..Limits::default() }).await;
     let mut client = rig.client().await;
     let mut pipeline = Vec::new();

@@ -530,6 +530,14 @@ impl Client {
         messages
     }
 
+    /// Reads for a span of time, however much comes.
+    pub(crate) async fn listen_for(&mut self, span: Duration) {
+        let until = tokio::time::Instant::now() + span;
+        while let Some(left) = until.checked_duration_since(tokio::time::Instant::now()) {
+            self.next_within(left).await;
+        }
+    }
+
     /// Reads until the newest tick of an instrument is `tick`.
     pub(crate) async fn until_tick(&mut self, name: &str, tick: u64) {
         while self.seen.ticks.get(name) != Some(&tick) {
