@@ -24,7 +24,6 @@ use std::time::{Duration, Instant};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio_tungstenite::tungstenite::Message;
 
-#[expect(unreachable_pub, reason = "shared with the other benches")]
 mod harness;
 
 use harness::{median, short};
