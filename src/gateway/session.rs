@@ -3,16 +3,18 @@
 //! The session reads what its client says, answers by id, and builds batches when its shard offers
 //! it a turn. It owns no clock and opens no socket; the shard passes both in.
 //!
+//! Here is its state and its life; `reading` hears the client, `building` sends to it.
+//!
 //! A batch may be built when all of this holds, asked in this order, and the first that does not
 //! is *why* the change is held: the socket has taken everything before (`socket`), the rate window
 //! is open (`rate`), the limiter gives a permit (`capacity`).
 
-use std::io::{self, Read, Write};
+mod building;
+mod reading;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use tungstenite::Message;
-use tungstenite::error::{CapacityError, Error, ProtocolError};
 use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
 
 use super::close::{Close, write_close_frame};
@@ -20,42 +22,22 @@ use super::confirm::Batches;
 use super::control::{Limits, Subscriber};
 use super::frames;
 use super::outbox::{Link, Outbox};
-use super::protocol::{self, BatchKind, Confirm, Effective, Why};
-use super::slots::{Sent, Slots};
+use super::protocol::{self, Confirm, Effective, Why};
+use super::slots::Slots;
 use super::throttle::{Budget, Window, effective_hz};
-use super::view::View;
-use crate::board::Topic;
 use crate::clock::Instant;
-use crate::market::{FeedId, Quote, Volume};
+use crate::market::FeedId;
+pub(crate) use building::{Batch, Built, Scratch};
+pub(crate) use reading::Heard;
 
 /// Answers queued beyond which the client's further operations wait in its socket.
 const MAX_QUEUED_ANSWERS: usize = 64 * 1024;
 
-/// Messages read in one turn, so that one talkative client does not hold up the others.
-const MAX_READS_A_TURN: usize = 64;
-
-/// Messages that are no operation before the connection is closed.
-const MAX_STRIKES: u32 = 10;
-
 /// How long a client has to answer a close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// When a client may come back after a shutdown.
-const RETRY_AFTER_MS: u64 = 1000;
-
 /// Silent heartbeat periods before a connection counts as dead.
 const SILENT_PERIODS: u32 = 3;
-
-/// What reading found for the shard to do.
-#[derive(Debug)]
-pub(crate) enum Heard {
-    /// A text message.
-    Text(String),
-    /// Nothing more for now; `more` says that the turn's share was used up before the socket was.
-    Nothing { more: bool },
-    /// The connection is over.
-    Gone,
-}
 
 /// Counts that the accounts are made of, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,27 +54,6 @@ pub(crate) struct Meters {
     pub(crate) batches: u64,
 }
 
-/// How a turn of building went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Built {
-    /// A batch was sent and more awaits sending.
-    More,
-    /// Nothing is left that could be sent now.
-    Done,
-    /// The connection is over.
-    Gone,
-}
-
-/// What a sent batch tells the figures.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Batch {
-    pub(crate) quotes: u64,
-    pub(crate) conflated: u64,
-    pub(crate) held: Duration,
-    pub(crate) why: Why,
-    pub(crate) bytes: usize,
-}
-
 enum Phase {
     Open,
     /// Newest values go out past window and limiter, then notice and close.
@@ -102,16 +63,6 @@ enum Phase {
     /// The client closed; our answer is queued, and what is queued goes out until then.
     Draining(Instant),
 }
-
-/// Where a batch is put together; one a shard, used again and again.
-#[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    frame: Vec<u8>,
-    head: Vec<u8>,
-}
-
-/// Room before a batch's values for the frame's header and the batch's head.
-const ROOM: usize = frames::MAX_HEADER + protocol::MAX_BATCH_HEAD;
 
 /// One subscriber's connection.
 pub(crate) struct Session<L> {
@@ -162,36 +113,6 @@ pub(crate) struct Session<L> {
     budget: Budget,
     strikes: u32,
     phase: Phase,
-}
-
-/// The socket as tungstenite sees it: reads come from the link, replies go behind what is queued.
-struct Pipe<'a, L> {
-    link: &'a mut L,
-    outbox: &'a mut Outbox,
-    heard: bool,
-    /// Nothing follows our own close frame.
-    mute: bool,
-}
-
-impl<L: Link> Read for Pipe<'_, L> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.link.receive(buffer)?;
-        self.heard |= count > 0;
-        Ok(count)
-    }
-}
-
-impl<L> Write for Pipe<'_, L> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.mute {
-            self.outbox.buffer().extend_from_slice(bytes);
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 impl<L: Link> Session<L> {
@@ -287,123 +208,6 @@ impl<L: Link> Session<L> {
         }
     }
 
-    /// Reads the next message, if the client may speak now.
-    pub(crate) fn read(&mut self, reads: &mut usize, limits: &Limits, now: Instant) -> Heard {
-        loop {
-            if matches!(self.phase, Phase::Draining(_)) || !self.may_speak(limits) {
-                return Heard::Nothing { more: false };
-            }
-            if *reads >= MAX_READS_A_TURN {
-                return Heard::Nothing { more: true };
-            }
-            *reads += 1;
-            if self.deafened {
-                match self.discard() {
-                    Some(heard) => return heard,
-                    None => continue,
-                }
-            }
-            let mute = matches!(self.phase, Phase::Closing(_));
-            let mut pipe =
-                Pipe { link: &mut self.link, outbox: &mut self.outbox, heard: false, mute };
-            let read = self.socket.read(&mut pipe);
-            if pipe.heard {
-                self.last_heard = now;
-            }
-            match read {
-                Ok(Message::Close(_)) if mute => return Heard::Gone,
-                // The answer is made, and written here: behind what is queued, and nothing after.
-                Ok(Message::Close(_)) => {
-                    let _ = self.socket.flush(&mut pipe);
-                    return self.drain(now);
-                }
-                Ok(Message::Pong(payload)) => {
-                    if self.confirm == Confirm::Pong
-                        && let Some(batch) = frames::batch_of_pong(&payload)
-                    {
-                        self.confirmed(batch, now);
-                    }
-                }
-                Ok(_) if !self.is_open() => {}
-                Ok(Message::Text(text)) => return Heard::Text(text.as_str().to_owned()),
-                Ok(Message::Binary(_)) => {
-                    self.close(Close::Protocol, "operations are JSON text, not binary", now);
-                }
-                Ok(Message::Ping(_)) => self.spend(limits, now),
-                Ok(Message::Frame(_)) => {}
-                Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.readable = false;
-                    return Heard::Nothing { more: false };
-                }
-                Err(Error::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    if let Some(heard) = self.broken(&error, now) {
-                        return heard;
-                    }
-                }
-            }
-        }
-    }
-
-    /// The reader ended or lost its place.
-    fn broken(&mut self, error: &Error, now: Instant) -> Option<Heard> {
-        match error {
-            Error::Capacity(CapacityError::MessageTooLong { max_size, .. }) => {
-                self.close(Close::TooBig, &format!("a message is at most {max_size} bytes"), now);
-            }
-            Error::Utf8(_) => self.close(Close::InvalidText, "text is UTF-8", now),
-            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-                return Some(Heard::Gone);
-            }
-            Error::Protocol(error) => self.close(Close::WebSocket, &error.to_string(), now),
-            // The client closed and the reader has answered: the answer is in the outbox.
-            Error::ConnectionClosed => return Some(self.drain(now)),
-            _ => return Some(Heard::Gone),
-        }
-        self.deafened = true;
-        None
-    }
-
-    /// The client has closed: what is queued goes out, then it is over.
-    fn drain(&mut self, now: Instant) -> Heard {
-        if self.outbox.flush(&mut self.link).is_err() || self.outbox.is_empty() {
-            return Heard::Gone;
-        }
-        self.phase = Phase::Draining(now + CLOSE_TIMEOUT);
-        Heard::Nothing { more: false }
-    }
-
-    /// Throws away what comes: dropping a socket with unread bytes would reset the connection and
-    /// lose the close frame.
-    fn discard(&mut self) -> Option<Heard> {
-        match self.link.receive(&mut [0; 4096]) {
-            Ok(0) => Some(Heard::Gone),
-            Ok(_) => None,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.readable = false;
-                Some(Heard::Nothing { more: false })
-            }
-            Err(_) => Some(Heard::Gone),
-        }
-    }
-
-    /// Takes one operation from the client's budget; closes the connection if there is none left.
-    pub(crate) fn spend(&mut self, limits: &Limits, now: Instant) {
-        if !self.budget.take(limits.max_ops_per_s, now) {
-            let reason = format!("at most {} operations a second", limits.max_ops_per_s);
-            self.close(Close::Policy, &reason, now);
-        }
-    }
-
-    /// A message was no operation.
-    pub(crate) fn strike(&mut self, now: Instant) {
-        self.strikes += 1;
-        if self.strikes >= MAX_STRIKES {
-            self.close(Close::Protocol, "too many messages that are no operation", now);
-        }
-    }
-
     /// The client confirms every batch up to `batch` by its own operation; `false` if that says
     /// nothing new.
     pub(crate) fn acknowledged(&mut self, batch: u64, now: Instant) -> bool {
@@ -490,157 +294,6 @@ impl<L: Link> Session<L> {
         }
     }
 
-    /// Builds and sends one batch, if anything awaits sending and nothing holds it.
-    pub(crate) fn build(
-        &mut self,
-        quotes: &View<Quote>,
-        volumes: &View<Volume>,
-        limits: &Limits,
-        scratch: &mut Scratch,
-        now: Instant,
-        sent: &mut impl FnMut(Batch),
-    ) -> Built {
-        self.waits_for_window = false;
-        if !self.is_open() {
-            return Built::Done;
-        }
-        let finishing = matches!(self.phase, Phase::Finishing);
-        let Some(kind) = self.next_kind().filter(|_| !finishing || self.may_finish_with_values())
-        else {
-            self.hold = None;
-            return if finishing { self.say_goodbye(now) } else { self.ping_tail(now) };
-        };
-        if !self.outbox.is_empty() {
-            self.held_by(Why::Socket);
-            return Built::Done;
-        }
-        if !finishing {
-            if !self.window.is_open(now) {
-                self.waits_for_window = true;
-                self.held_by(Why::Rate);
-                return self.ping_tail(now);
-            }
-            let Ok(permit) = self.subscriber.limiter().try_acquire() else {
-                self.held_by(Why::Capacity);
-                return self.ping_tail(now);
-            };
-            // The permit comes back with the batch's confirmation, or goes with the session.
-            permit.forget();
-        }
-        self.window.spend(now);
-        let (batch, start) = self.write_batch(kind, quotes, volumes, limits, scratch, now);
-        self.meters.batches += 1;
-        sent(batch);
-        let more = self.next_kind().is_some();
-        if self.confirm == Confirm::Pong && !finishing {
-            let limiter = self.subscriber.limiter();
-            if self.batches.wants_ping(limiter.capacity(), more, limiter.snapshot().room() == 0) {
-                frames::write_batch_ping(self.batches.ping(), &mut scratch.frame);
-            }
-        }
-        if self.outbox.send(&scratch.frame[start..], &mut self.link).is_err() || !self.flush(now) {
-            return Built::Gone;
-        }
-        if more || finishing { Built::More } else { Built::Done }
-    }
-
-    /// No batch goes now, so one that went without a ping gets it: more was to follow and was
-    /// withdrawn since, or waits for the window, or for a permit that a shrink has taken.
-    fn ping_tail(&mut self, now: Instant) -> Built {
-        if self.confirm == Confirm::Pong
-            && self.outbox.is_empty()
-            && self.batches.wants_ping(0, false, true)
-        {
-            frames::write_batch_ping(self.batches.ping(), self.outbox.buffer());
-            if !self.flush(now) {
-                return Built::Gone;
-            }
-        }
-        Built::Done
-    }
-
-    /// What the next batch would hold: first values before changes; of changes, quotes and volumes
-    /// by turns, so that a busy market does not hold an account's volume back for ever.
-    fn next_kind(&self) -> Option<BatchKind> {
-        if self.quotes.has_fresh() {
-            return Some(BatchKind::Snapshot);
-        }
-        if self.volumes.has_fresh() {
-            return Some(BatchKind::VolumeSnapshot);
-        }
-        match (self.quotes.has_pending(), self.volumes.has_pending()) {
-            (true, true) if self.volumes_next => Some(BatchKind::Volumes),
-            (true, _) => Some(BatchKind::Quotes),
-            (false, true) => Some(BatchKind::Volumes),
-            (false, false) => None,
-        }
-    }
-
-    /// A paused subscriber is sent nothing, not even last values.
-    fn may_finish_with_values(&self) -> bool {
-        self.subscriber.limiter().capacity() > 0
-    }
-
-    /// Queues the shutdown notice and the close.
-    fn say_goodbye(&mut self, now: Instant) -> Built {
-        self.say(|out| protocol::write_shutdown(RETRY_AFTER_MS, out));
-        self.close(Close::Shutdown, "the gateway shuts down", now);
-        if self.flush(now) { Built::Done } else { Built::Gone }
-    }
-
-    /// Writes one batch as a frame into the scratch; answers where in it the frame starts.
-    fn write_batch(
-        &mut self,
-        kind: BatchKind,
-        quotes: &View<Quote>,
-        volumes: &View<Volume>,
-        limits: &Limits,
-        scratch: &mut Scratch,
-        now: Instant,
-    ) -> (Batch, usize) {
-        // The head tells how long the oldest value was held, which is known once the values are
-        // written; so they are written first, with room before them for frame header and head.
-        let Scratch { frame, head } = scratch;
-        frame.clear();
-        frame.resize(ROOM, 0);
-        let most = ROOM + limits.max_batch_bytes.saturating_sub(protocol::MAX_BATCH_HEAD);
-        let mut values = 0_u64;
-        let mut conflated = 0_u64;
-        let count = |sent: Sent| {
-            values += 1;
-            conflated += sent.conflated;
-        };
-        let fresh = matches!(kind, BatchKind::Snapshot | BatchKind::VolumeSnapshot);
-        let is_quotes = matches!(kind, BatchKind::Snapshot | BatchKind::Quotes);
-        self.volumes_next = is_quotes;
-        let oldest = if is_quotes {
-            self.quotes.sweep(fresh, |topic| write_value(quotes, topic, most, frame), count)
-        } else {
-            self.volumes.sweep(fresh, |topic| write_value(volumes, topic, most, frame), count)
-        };
-        // Each value ends with a comma; the last one's place is taken by the closing.
-        if frame.len() > ROOM {
-            frame.pop();
-        }
-        frame.extend_from_slice(b"]}");
-        if is_quotes {
-            self.meters.delivered += values;
-            self.meters.conflated += conflated;
-        } else {
-            (values, conflated) = (0, 0);
-        }
-        let held = oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
-        let why = self.hold.take().unwrap_or_default();
-        let held_us = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
-        head.clear();
-        protocol::write_batch_head(kind, self.batches.next(), held_us, why, head);
-        let (header, length) = frames::text_header(head.len() + frame.len() - ROOM);
-        let start = ROOM - head.len() - length;
-        frame[start..start + length].copy_from_slice(&header[..length]);
-        frame[start + length..ROOM].copy_from_slice(head);
-        (Batch { quotes: values, conflated, held, why, bytes: frame.len() - start }, start)
-    }
-
     /// Says what the client is owed besides batches, if the socket has room.
     pub(crate) fn say_notices(
         &mut self,
@@ -716,20 +369,4 @@ impl<L: Link> Session<L> {
             write_close_frame(close, reason, self.outbox.buffer());
         }
     }
-}
-
-/// Appends a topic's value and a comma; `None` if it does not fit behind what is there already.
-fn write_value<T: Topic>(
-    view: &View<T>,
-    topic: u32,
-    most: usize,
-    frame: &mut Vec<u8>,
-) -> Option<u64> {
-    let Some(mirror) = view.mirror(topic) else { return Some(0) };
-    if frame.len() > ROOM && frame.len() + mirror.text.len() + 2 > most {
-        return None;
-    }
-    frame.extend_from_slice(&mirror.text);
-    frame.push(b',');
-    Some(mirror.tick)
 }
