@@ -6,7 +6,7 @@
 //! | `GET /-/ready` | 200 once started and until told to stop; 503 with the reason otherwise |
 //! | `POST /-/reload` | 200 `{"generation","applied","needs_restart"}`; 422 `{"errors":[{"line","column","key","message"}]}`; 500 alike if a part of the program refused |
 //! | `GET /metrics` | the figures, as OpenMetrics or Prometheus text, whichever is asked for |
-//! | `GET`, `PATCH /v1/limits` | limits in force: see [`limits`](super::limits) |
+//! | `GET`, `PATCH /v1/limits` | limits in force; `limits` beside this file |
 //! | `GET /v1/subscribers` | who is connected, and each one's accounts |
 //! | `GET /v1/instruments` | every instrument with its newest quote and its feed's health |
 //! | `GET /v1/feeds` | every feed with its health and its figures |
