@@ -108,7 +108,15 @@ async fn serve(plan: Plan, mut signals: Signals) -> anyhow::Result<()> {
 
     let stop_listening = CancellationToken::new();
     let listening = tokio::spawn(gateway.listening(listener, stop_listening.clone()));
-    let running = feeds::start(&settings, &gateway, &clock).context("starting the feeds")?;
+    // Opening a recording may take long, or never end; a wish to stop is heard meanwhile.
+    let starting = {
+        let (settings, gateway, clock) = (settings.clone(), gateway.clone(), clock.clone());
+        tokio::task::spawn_blocking(move || feeds::start(&settings, &gateway, &clock))
+    };
+    let running = tokio::select! {
+        started = starting => started.context("starting the feeds")?.context("starting the feeds")?,
+        () = signals.stop_again() => return Ok(()),
+    };
     let stop_admin = CancellationToken::new();
     let readiness = Arc::new(Readiness::default());
     let admin =
@@ -173,8 +181,13 @@ fn parts(settings: &Settings, clock: &Clock) -> Parts {
 }
 
 async fn bind(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
-        format!("{key}: cannot listen on {address}; is another tidegate running? port 0 takes any free port")
+    TcpListener::bind(address).await.map_err(|error| {
+        let hint = match error.kind() {
+            io::ErrorKind::AddrInUse => "; is another tidegate running? port 0 takes any free port",
+            io::ErrorKind::AddrNotAvailable => "; the address is not one of this machine",
+            _ => "",
+        };
+        anyhow::Error::new(error).context(format!("{key}: cannot listen on {address}{hint}"))
     })
 }
 
@@ -186,7 +199,8 @@ fn reload_when_asked(reloads: Arc<Reloads>) -> anyhow::Result<SyncSender<&'stati
         .name("config-reload".to_owned())
         .spawn(move || {
             while let Ok(why) = asked.recv() {
-                reloads.reload_because(why);
+                // Counted and logged there; nobody waits for the answer.
+                let _ = reloads.reload_because(why);
             }
         })
         .context("starting the thread that reloads")?;

@@ -24,6 +24,9 @@ const SAMPLE: &[u8] = include_bytes!("../../feeds/sample.jsonl.zst");
 /// Recordings up to this size, unpacked, are kept in memory, so that a pass costs no unpacking.
 const KEEP_BYTES: u64 = 64 << 20;
 
+/// Pause between two passes of a recording that is played at a pace.
+const LEAST_PASS: Duration = Duration::from_millis(1);
+
 /// Accounts and instruments whose folded fills may wait for the ledger at once.
 const FILLS_QUEUE: usize = 4096;
 
@@ -132,7 +135,11 @@ fn open(settings: &FeedSettings, clock: &Clock) -> anyhow::Result<Opened> {
                 },
                 passes: if settings.looped { None } else { std::num::NonZeroU64::new(1) },
                 max_gap: if settings.max_gap.is_zero() { Duration::MAX } else { settings.max_gap },
-                ..ReplayOptions::default()
+                // A recording of no length, played at its own pace, must not spin.
+                pass_delay: match settings.speed {
+                    Speed::Max => Duration::ZERO,
+                    Speed::Times(_) => LEAST_PASS,
+                },
             };
             Ok(Opened::Replay(Box::new(Replay::new(recordings, options)?)))
         }

@@ -72,27 +72,8 @@ impl Reloads {
         self.lock().source().path().map(ToOwned::to_owned)
     }
 
-    /// Reloads and logs what came of it.
-    pub(super) fn reload_because(&self, why: &str) {
-        match self.reload() {
-            Ok(report) if report.same_text => {
-                tracing::debug!(why, "reloaded: the file is the one loaded last");
-            }
-            Ok(report) => tracing::info!(
-                why,
-                applied = ?report.applied,
-                needs_restart = ?report.needs_restart,
-                "reloaded"
-            ),
-            Err(error) => {
-                tracing::error!(why, %error, "not reloaded: the settings are as they were");
-            }
-        }
-    }
-}
-
-impl Reload for Reloads {
-    fn reload(&self) -> Result<ReloadReport, ReloadError> {
+    /// Reloads, counts the outcome and logs it.
+    pub(super) fn reload_because(&self, why: &str) -> Result<ReloadReport, ReloadError> {
         if !self.has_source {
             return Ok(ReloadReport {
                 applied: Vec::new(),
@@ -105,11 +86,38 @@ impl Reload for Reloads {
         let report = reloader.reload_from_source();
         let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         outcomes.record(&report, self.clock.wall());
+        match &report {
+            Ok(report) if report.same_text => {
+                tracing::debug!(why, "reloaded: the file is the one loaded last");
+            }
+            Ok(report) => tracing::info!(
+                why,
+                applied = names(&report.applied),
+                needs_restart = names(&report.needs_restart),
+                "reloaded"
+            ),
+            Err(error) => {
+                tracing::error!(why, %error, "not reloaded: the settings are as they were");
+            }
+        }
         report
+    }
+}
+
+fn names(keys: &[Key]) -> String {
+    keys.iter().map(Key::as_str).collect::<Vec<_>>().join(", ")
+}
+
+impl Reload for Reloads {
+    fn reload(&self) -> Result<ReloadReport, ReloadError> {
+        self.reload_because("the admin server")
     }
 
     fn retune(&self, changes: &Map<String, Value>) -> Result<ReloadReport, ReloadError> {
-        self.lock().retune(changes)
+        let report = self.lock().retune(changes)?;
+        let changes = Value::Object(changes.clone()).to_string();
+        tracing::info!(changes, "retuned at run time");
+        Ok(report)
     }
 
     fn effective(&self) -> Settings {

@@ -180,14 +180,14 @@ fn subscribe<L: Link>(
                         waiting.push(name);
                     }
                 }
-                None if session.waiting.iter().any(|known| **known == *name) => waiting.push(name),
+                None if session.waiting.contains(&*name) => waiting.push(name),
                 None if session.quotes.len() + session.waiting.len()
                     >= reach.limits.max_instruments =>
                 {
                     refused.too_many.push(name);
                 }
                 None => {
-                    session.waiting.push(name.as_ref().into());
+                    session.waiting.insert(name.as_ref().into());
                     waiting.push(name);
                 }
             },
@@ -271,8 +271,7 @@ pub(crate) fn add_volume<L: Link>(
 
 /// Whether a new instrument is one the session waits for, by name (which ends the wait) or pattern.
 pub(crate) fn claims<L>(session: &mut Session<L>, name: &str) -> bool {
-    if let Some(place) = session.waiting.iter().position(|waiting| **waiting == *name) {
-        session.waiting.swap_remove(place);
+    if session.waiting.remove(name) {
         return true;
     }
     name.split_once(':')
@@ -316,14 +315,11 @@ fn unsubscribe<L: Link>(
         understood = true;
         match kind {
             Name::Instrument => {
-                let waited = session.waiting.iter().position(|waiting| **waiting == *name);
-                if let Some(place) = waited {
-                    session.waiting.swap_remove(place);
-                }
+                let waited = session.waiting.remove(&*name);
                 let known = reach.shared.instruments.find(&name);
                 let dropped =
                     known.is_some_and(|known| drop_quote(session, index, known.0, reach.quotes));
-                if dropped || waited.is_some() {
+                if dropped || waited {
                     unsubscribed.push(name);
                 }
             }

@@ -15,6 +15,7 @@ mod reading;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::HashSet;
 use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
 
 use super::close::{Close, write_close_frame};
@@ -28,7 +29,7 @@ use super::throttle::{Budget, Window, effective_hz};
 use crate::clock::Instant;
 use crate::market::FeedId;
 pub(crate) use building::{Batch, Built, Scratch};
-pub(crate) use reading::Heard;
+pub(crate) use reading::{Heard, Share};
 
 /// Answers queued beyond which the client's further operations wait in its socket.
 const MAX_QUEUED_ANSWERS: usize = 64 * 1024;
@@ -73,7 +74,7 @@ pub(crate) struct Session<L> {
     /// Venues subscribed as a whole.
     pub(crate) patterns: Vec<Box<str>>,
     /// Names that have had no tick yet.
-    pub(crate) waiting: Vec<Box<str>>,
+    pub(crate) waiting: HashSet<Box<str>>,
     /// Accounts whose volume is wanted; `*` is all.
     pub(crate) accounts: Vec<Box<str>>,
     pub(crate) meters: Meters,
@@ -137,7 +138,7 @@ impl<L: Link> Session<L> {
             quotes: Slots::default(),
             volumes: Slots::default(),
             patterns: Vec::new(),
-            waiting: Vec::new(),
+            waiting: HashSet::default(),
             accounts: Vec::new(),
             meters: Meters::default(),
             status_due: Vec::new(),

@@ -27,14 +27,21 @@ use super::control::{Limits, Subscriber};
 use super::operations;
 use super::outbox::Link;
 use super::protocol;
-use super::session::{Built, Heard, Meters, Scratch, Session};
+use super::session::{Built, Heard, Meters, Scratch, Session, Share};
 use super::view::{Interest, View};
 use crate::clock::Instant;
 use crate::limiter::OwnedPermit;
 use crate::market::{FeedId, InstrumentId, Quote, Volume, VolumeId};
 
-/// Messages of one session handled before others have their turn.
+/// Visits of sessions between two looks at what has changed.
 const VISITS_A_TURN: usize = 256;
+
+/// Bytes of operations obeyed between two looks at what has changed: a list of thousands of names
+/// takes a while, and there may be many.
+const OPERATIONS_A_TURN: usize = 32 * 1024;
+
+/// An operation of so many bytes ends its session's visit.
+const LONG_OPERATION: usize = 2048;
 
 /// A connection on its way to a shard.
 #[derive(Debug)]
@@ -133,6 +140,8 @@ pub(crate) struct Shard<L> {
     sweep_waits: bool,
     finishing: Finishing,
     scratch: Scratch,
+    /// Bytes of operations obeyed in this turn.
+    heard_bytes: usize,
     /// Links of sessions that have ended, for the reactor to forget.
     gone: Vec<L>,
 }
@@ -163,6 +172,7 @@ impl<L: Link> Shard<L> {
             sweep_waits: false,
             finishing: Finishing::No,
             scratch: Scratch::default(),
+            heard_bytes: 0,
             gone: Vec::new(),
         }
     }
@@ -303,7 +313,8 @@ impl<L: Link> Shard<L> {
         self.look_for_new_topics(now);
         self.sweep(now);
         let mut visits = 0;
-        while visits < VISITS_A_TURN {
+        self.heard_bytes = 0;
+        while visits < VISITS_A_TURN && self.heard_bytes < OPERATIONS_A_TURN {
             let Some(index) = self.ready.pop_front() else { break };
             visits += 1;
             self.visit(index, now);
@@ -485,11 +496,11 @@ impl<L: Link> Shard<L> {
 
     /// Reads and obeys what a session's client says; `false` if the connection is over.
     fn hear(&mut self, index: u32, now: Instant) -> bool {
-        let mut reads = 0;
+        let mut share = Share::default();
         loop {
             let Self { seats, limits, .. } = self;
             let Some(Some(seat)) = seats.get_mut(index as usize) else { return true };
-            match seat.session.read(&mut reads, limits, now) {
+            match seat.session.read(&mut share, limits, now) {
                 Heard::Gone => return false,
                 Heard::Nothing { more } => {
                     if more {
@@ -497,7 +508,14 @@ impl<L: Link> Shard<L> {
                     }
                     return true;
                 }
-                Heard::Text(text) => self.obey(index, &text, now),
+                Heard::Text(text) => {
+                    self.heard_bytes += text.len();
+                    self.obey(index, &text, now);
+                    if text.len() >= LONG_OPERATION {
+                        self.enqueue(index);
+                        return true;
+                    }
+                }
             }
         }
     }

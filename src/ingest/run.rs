@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::intake::Intake;
 use crate::clock::Clock;
-use crate::feed::{LineFeed, LineStep, Mark, RecordKind, Replay, Step, wait_until};
+use crate::feed::{LineFeed, LineStep, Mark, RecordKind, Replay, Step, Tally, wait_until};
 use crate::market::health::{Health, StaleReason};
 use crate::market::{Volume, VolumeId};
 use crate::worker::CoalescingHandler;
@@ -47,6 +47,7 @@ pub fn play<H: CoalescingHandler<VolumeId, Volume>>(
     let mut now = clock.now();
     let mut until_look = CLOCK_EVERY;
     let mut records = 0_u64;
+    let mut passes_before = Tally::default();
     let mut live = false;
     let reason = loop {
         match replay.next(now) {
@@ -74,7 +75,7 @@ pub fn play<H: CoalescingHandler<VolumeId, Volume>>(
                     until_look = CLOCK_EVERY;
                     now = clock.now();
                     if records % SHOW_EVERY < u64::from(CLOCK_EVERY) {
-                        show(&feed, &replay);
+                        show(&feed, &replay, &passes_before);
                     }
                     if stop.is_cancelled() {
                         break StaleReason::Shutdown;
@@ -98,13 +99,21 @@ pub fn play<H: CoalescingHandler<VolumeId, Volume>>(
                 feed.note_damage(error.to_string());
             }
             Step::NextPass { .. } => {
+                passes_before = show(&feed, &replay, &passes_before);
                 intake.new_session();
                 now = clock.now();
             }
             Step::Ended => break StaleReason::Ended,
         }
     };
-    show(&feed, &replay);
+    let tally = show(&feed, &replay, &passes_before);
+    if tally.messages == 0 && reason == StaleReason::Ended {
+        tracing::warn!(
+            feed = feed.name(),
+            lines = tally.lines,
+            "a recording has ended and no message was found in it; `tidegate inspect` tells more"
+        );
+    }
     end(intake, reason, clock);
 }
 
@@ -152,12 +161,14 @@ pub fn receive<H: CoalescingHandler<VolumeId, Volume>>(
     end(intake, reason, clock);
 }
 
-fn show(feed: &super::feeds::Feed, replay: &Replay) {
-    let mut sum = crate::feed::Tally::default();
+/// Shows what the readers have counted in all passes; answers the sum.
+fn show(feed: &super::feeds::Feed, replay: &Replay, passes_before: &Tally) -> Tally {
+    let mut sum = *passes_before;
     for reader in replay.readers() {
         sum.add(reader.tally());
     }
     feed.note_tally(sum);
+    sum
 }
 
 /// Completes the workers, waits until what they held has reached board and ledger, and only then

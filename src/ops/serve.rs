@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Connections at a time; more wait in the listener's backlog.
-const MAX_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS: usize = 128;
 
 /// How long a request's head may take, the idle time before it included.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;

@@ -16,6 +16,9 @@ use crate::gateway::protocol::Confirm;
 /// Messages read in one turn, so that one talkative client does not hold up the others.
 const MAX_READS_A_TURN: usize = 64;
 
+/// Bytes read in one turn: empty fragments and pongs make no message to count.
+const MAX_BYTES_A_TURN: usize = 64 * 1024;
+
 /// Messages that are no operation before the connection is closed.
 const MAX_STRIKES: u32 = 10;
 
@@ -30,18 +33,38 @@ pub(crate) enum Heard {
     Gone,
 }
 
+/// What one turn may still read.
+#[derive(Debug)]
+pub(crate) struct Share {
+    reads: usize,
+    bytes: usize,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { reads: MAX_READS_A_TURN, bytes: MAX_BYTES_A_TURN }
+    }
+}
+
 /// The socket as tungstenite sees it: reads come from the link, replies go behind what is queued.
 struct Pipe<'a, L> {
     link: &'a mut L,
     outbox: &'a mut Outbox,
     heard: bool,
+    /// Bytes that may still be read in this turn.
+    left: &'a mut usize,
     /// Nothing follows our own close frame.
     mute: bool,
 }
 
 impl<L: Link> Read for Pipe<'_, L> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.link.receive(buffer)?;
+        if *self.left == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let most = buffer.len().min(*self.left);
+        let count = self.link.receive(&mut buffer[..most])?;
+        *self.left -= count;
         self.heard |= count > 0;
         Ok(count)
     }
@@ -62,15 +85,15 @@ impl<L> Write for Pipe<'_, L> {
 
 impl<L: Link> Session<L> {
     /// Reads the next message, if the client may speak now.
-    pub(crate) fn read(&mut self, reads: &mut usize, limits: &Limits, now: Instant) -> Heard {
+    pub(crate) fn read(&mut self, share: &mut Share, limits: &Limits, now: Instant) -> Heard {
         loop {
             if matches!(self.phase, Phase::Draining(_)) || !self.may_speak(limits) {
                 return Heard::Nothing { more: false };
             }
-            if *reads >= MAX_READS_A_TURN {
+            if share.reads == 0 || share.bytes == 0 {
                 return Heard::Nothing { more: true };
             }
-            *reads += 1;
+            share.reads -= 1;
             if self.deafened {
                 match self.discard() {
                     Some(heard) => return heard,
@@ -78,8 +101,13 @@ impl<L: Link> Session<L> {
                 }
             }
             let mute = matches!(self.phase, Phase::Closing(_));
-            let mut pipe =
-                Pipe { link: &mut self.link, outbox: &mut self.outbox, heard: false, mute };
+            let mut pipe = Pipe {
+                link: &mut self.link,
+                outbox: &mut self.outbox,
+                heard: false,
+                left: &mut share.bytes,
+                mute,
+            };
             let read = self.socket.read(&mut pipe);
             if pipe.heard {
                 self.last_heard = now;
@@ -92,10 +120,12 @@ impl<L: Link> Session<L> {
                     return self.drain(now);
                 }
                 Ok(Message::Pong(payload)) => {
-                    if self.confirm == Confirm::Pong
-                        && let Some(batch) = frames::batch_of_pong(&payload)
-                    {
-                        self.confirmed(batch, now);
+                    let batch = frames::batch_of_pong(&payload);
+                    let useful = self.confirm == Confirm::Pong
+                        && batch.is_some_and(|batch| self.confirmed(batch, now));
+                    // As many useful pongs may come as batches went; others count as operations.
+                    if !useful && self.is_open() {
+                        self.spend(limits, now);
                     }
                 }
                 Ok(_) if !self.is_open() => {}
@@ -106,8 +136,9 @@ impl<L: Link> Session<L> {
                 Ok(Message::Ping(_)) => self.spend(limits, now),
                 Ok(Message::Frame(_)) => {}
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.readable = false;
-                    return Heard::Nothing { more: false };
+                    // Nothing there, or the turn's share is used up and there may be more.
+                    self.readable = share.bytes == 0;
+                    return Heard::Nothing { more: self.readable };
                 }
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {

@@ -116,14 +116,14 @@ async fn a_connection_serves_many_requests_and_a_stop_ends_it() {
 async fn connections_past_the_bound_wait_for_a_place() {
     let running = Running::start().await;
     let mut idle = Vec::new();
-    for _ in 0..64 {
+    for _ in 0..128 {
         idle.push(TcpStream::connect(running.admin).await.unwrap());
     }
-    // Whichever connections were taken, at most 64 are; this one is the 65th.
+    // Whichever connections were taken, at most 128 are; this one is the 129th.
     let asked = running.get("/-/healthy");
     let mut asked = std::pin::pin!(asked);
     let early = tokio::time::timeout(Duration::from_millis(100), &mut asked).await;
     assert!(early.is_err(), "no place was free");
-    idle.truncate(32);
+    idle.truncate(64);
     assert_eq!(asked.await.status, 200);
 }
