@@ -73,10 +73,8 @@ pub(super) fn start(
     clock: &Clock,
 ) -> anyhow::Result<RunningFeeds> {
     let groups = groups(&settings.feeds);
-    let opened = groups
-        .iter()
-        .map(|group| open(group, clock))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let opened =
+        groups.iter().map(|group| open(group, clock)).collect::<anyhow::Result<Vec<_>>>()?;
     let stop = CancellationToken::new();
     let (mut threads, mut workers) = (Vec::new(), Vec::new());
     for (group, opened) in groups.iter().zip(opened) {
@@ -153,10 +151,7 @@ enum Opened {
     Lines(Box<LineFeed>),
 }
 
-fn open(
-    group: &[(FeedId, &FeedSettings)],
-    clock: &Clock,
-) -> anyhow::Result<Opened> {
+fn open(group: &[(FeedId, &FeedSettings)], clock: &Clock) -> anyhow::Result<Opened> {
     let (mut recordings, mut intake_of) = (Vec::new(), Vec::new());
     for (place, (_, feed)) in group.iter().enumerate() {
         let context = || format!("feed {:?}", feed.name);

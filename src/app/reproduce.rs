@@ -291,9 +291,9 @@ impl Run {
         let mut all = true;
         for (place, tally) in self.clients.iter_mut().enumerate() {
             let report = self.gateway.report(place);
-            all &= report
-                .as_ref()
-                .is_none_or(|report| report.pending == 0 && report.in_flight == 0 && !report.blocked);
+            all &= report.as_ref().is_none_or(|report| {
+                report.pending == 0 && report.in_flight == 0 && !report.blocked
+            });
             tally.report = report;
         }
         all || late
@@ -370,7 +370,8 @@ pub fn open(path: &std::path::Path) -> anyhow::Result<Recording> {
 pub fn line(client: usize, frame: &Delivered) -> Vec<u8> {
     let (number, at) = (client + 1, frame.at.as_nanos());
     let kind = frame.opcode.word();
-    let mut line = format!("{{\"subscriber\":{number},\"at\":{at},\"frame\":\"{kind}\",").into_bytes();
+    let mut line =
+        format!("{{\"subscriber\":{number},\"at\":{at},\"frame\":\"{kind}\",").into_bytes();
     if frame.opcode == Opcode::Text {
         // The protocol's messages are JSON objects on one line.
         line.extend_from_slice(b"\"message\":");

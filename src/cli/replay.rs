@@ -12,11 +12,11 @@ mod named;
 use super::exit::Exit;
 use super::serve::ListenArgs;
 use super::values;
-use digest::{DigestArgs, Play};
-use named::Named;
 use crate::app::{Plan, Program};
 use crate::config::{FeedSettings, Input, Recording, Settings, Source, Speed, Start, VENUES};
 use crate::feed::Reader;
+use digest::{DigestArgs, Play};
+use named::Named;
 
 const AFTER_HELP: &str = "\
 Packing (plain, gzip, zstd) and format (Tidegate's own, `<time> <raw text>` lines, plain JSON \
@@ -63,6 +63,13 @@ pub(super) struct ReplayArgs {
     listen: ListenArgs,
     #[command(flatten)]
     digest: DigestArgs,
+}
+
+impl ReplayArgs {
+    /// Whether it serves, rather than print a digest.
+    pub(super) const fn serves(&self) -> bool {
+        !self.digest.digest
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

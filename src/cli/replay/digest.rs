@@ -201,8 +201,9 @@ mod tests {
 
     #[test]
     fn a_subscriber_is_spelled_in_one_word() {
-        let model = spec("binance:*,kraken:BTC/USD, max_hz=10,capacity=2,reads=64KiB,account=desk-1")
-            .unwrap();
+        let model =
+            spec("binance:*,kraken:BTC/USD, max_hz=10,capacity=2,reads=64KiB,account=desk-1")
+                .unwrap();
         assert_eq!(
             model,
             ClientModel {

@@ -55,8 +55,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(model: &ClientModel) -> Self {
-        let mut client =
-            Self { partial: Vec::new(), says: VecDeque::new(), done: false };
+        let mut client = Self { partial: Vec::new(), says: VecDeque::new(), done: false };
         if !model.accounts.is_empty() {
             client.say_op(&serde_json::json!({
                 "op": "subscribe", "id": 1, "channel": "volume", "accounts": model.accounts,
@@ -81,7 +80,10 @@ impl Client {
     /// Queues a frame, masked as a client's frames are; a mask of zeros leaves the text as it is.
     fn say(&mut self, opcode: u8, payload: &[u8]) {
         self.says.push_back(0x80 | opcode);
-        #[expect(clippy::cast_possible_truncation, reason = "each arm checks the range it casts to")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "each arm checks the range it casts to"
+        )]
         match payload.len() {
             length @ 0..=125 => self.says.push_back(0x80 | length as u8),
             length @ 126..=0xFFFF => {

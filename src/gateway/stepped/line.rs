@@ -148,7 +148,8 @@ mod tests {
     #[test]
     fn rounding_does_not_add_up() {
         let clock = Clock::manual();
-        let model = ClientModel { reads_per_s: NonZeroU64::new(3_000_000_000), ..Default::default() };
+        let model =
+            ClientModel { reads_per_s: NonZeroU64::new(3_000_000_000), ..Default::default() };
         let mut line = Line::new(0, clock, &model);
         for _ in 0..30_000 {
             line.send(&[0]).unwrap();
