@@ -12,6 +12,7 @@
 //! | `stages` | what stands behind a feed's workers |
 //! | [`stepped`] | all of it on one thread, under virtual time |
 //! | [`stats`] | what is counted |
+//! | `echo` | a session that echoes, to be tried by a conformance suite |
 //!
 //! What clients say and hear is written down in `src/gateway/PROTOCOL.md`.
 //!
@@ -22,6 +23,8 @@
 pub mod close;
 mod confirm;
 pub mod control;
+#[doc(hidden)]
+pub mod echo;
 mod frames;
 mod handshake;
 mod lane;

@@ -1,5 +1,8 @@
 //! WebSocket frames as a server writes them: unmasked, whole, straight into a buffer.
 
+/// The first byte of a whole binary frame.
+pub(crate) const BINARY: u8 = 0x82;
+
 /// Most bytes that a frame header takes.
 pub(crate) const MAX_HEADER: usize = 10;
 

@@ -209,6 +209,18 @@ impl<L: Link> Session<L> {
         }
     }
 
+    /// Sends a message back as it came, behind what is queued.
+    pub(crate) fn echo(&mut self, message: &[u8], text: bool) {
+        if self.is_open() {
+            let buffer = self.outbox.buffer();
+            let frame = buffer.len();
+            frames::write_text(message, buffer);
+            if !text {
+                buffer[frame] = frames::BINARY;
+            }
+        }
+    }
+
     /// The client confirms every batch up to `batch` by its own operation; `false` if that says
     /// nothing new.
     pub(crate) fn acknowledged(&mut self, batch: u64, now: Instant) -> bool {

@@ -23,6 +23,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::Shared;
+use super::close::Close;
 use super::control::{Limits, Subscriber};
 use super::operations;
 use super::outbox::Link;
@@ -513,6 +514,10 @@ impl<L: Link> Shard<L> {
                         self.enqueue(index);
                     }
                     return true;
+                }
+                Heard::Binary(_) => {
+                    let reason = "operations are JSON text, not binary";
+                    seat.session.close(Close::Protocol, reason, now);
                 }
                 Heard::Text(text) => {
                     self.heard_bytes += text.len();

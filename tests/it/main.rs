@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, as tests do")]
 
+mod autobahn;
 mod cli;
 mod cli_subscribe;
 mod config_files;

@@ -27,6 +27,8 @@ const MAX_STRIKES: u32 = 10;
 pub(crate) enum Heard {
     /// A text message.
     Text(String),
+    /// A binary message, which is no operation.
+    Binary(Vec<u8>),
     /// Nothing more for now; `more` says that the turn's share was used up before the socket was.
     Nothing { more: bool },
     /// The connection is over.
@@ -130,9 +132,7 @@ impl<L: Link> Session<L> {
                 }
                 Ok(_) if !self.is_open() => {}
                 Ok(Message::Text(text)) => return Heard::Text(text.as_str().to_owned()),
-                Ok(Message::Binary(_)) => {
-                    self.close(Close::Protocol, "operations are JSON text, not binary", now);
-                }
+                Ok(Message::Binary(bytes)) => return Heard::Binary(bytes.to_vec()),
                 Ok(Message::Ping(_)) => self.spend(limits, now),
                 Ok(Message::Frame(_)) => {}
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
