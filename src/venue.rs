@@ -8,6 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`codec`](mod@codec) | the trait, its events, and the list of venues |
+//! | [`answer`] | which request of which channel a venue granted or refused |
 //! | [`class`] | what a message turned out to be, each with a stable label |
 //! | `json` | a borrowed scanner over JSON text: spans, no values |
 //! | `read` | numbers, ids and times from such spans |
@@ -31,6 +32,7 @@
 //! told from a useless one, at a cost of under half a nanosecond a byte. UTF-8 is checked only in
 //! what is used: symbols and account names.
 
+pub mod answer;
 mod binance;
 mod book;
 pub mod class;
@@ -39,5 +41,6 @@ mod history;
 mod json;
 mod read;
 
+pub use answer::{Answer, Outcome};
 pub use class::{Class, Control, Oddities, Oddity, Refusal, Unused};
-pub use codec::{Codec, Context, Decoded, Event, VENUES, Venue, codec};
+pub use codec::{Codec, Context, Decoded, Event, VENUES, Venue, codec, find};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::answer::Answer;
 use super::binance;
 use super::class::{Class, Oddities};
 use crate::market::{Accounts, FeedId, Fill, InstrumentId, Instruments, Quote};
@@ -74,6 +75,7 @@ pub struct Venue {
     /// What it is, in a few words.
     pub about: &'static str,
     make: fn(&'static str, Context) -> Box<dyn Codec>,
+    answers: fn(&serde_json::Value) -> Vec<Answer>,
 }
 
 impl Venue {
@@ -82,17 +84,47 @@ impl Venue {
     pub fn codec(&self, context: Context) -> Box<dyn Codec> {
         (self.make)(self.name, context)
     }
+
+    /// What a message that the codec called [`Control::Ack`](super::Control::Ack) or
+    /// [`Control::Error`](super::Control::Error) answers, in the order in which it says so; nothing
+    /// if it answers no request that is known here, or is not JSON. Reads the message anew.
+    #[must_use]
+    pub fn answers(&self, message: &[u8]) -> Vec<Answer> {
+        let message = serde_json::from_slice(message);
+        message.map_or_else(|_| Vec::new(), |message| (self.answers)(&message))
+    }
 }
 
 /// Every venue.
 pub const VENUES: &[Venue] = &[
-    Venue { name: "binance", about: "Binance spot", make: binance::spot },
-    Venue { name: "binance-usdm", about: "Binance USDⓈ-M futures", make: binance::futures },
-    Venue { name: "binance-cm", about: "Binance COIN-M futures", make: binance::futures },
+    Venue {
+        name: "binance",
+        about: "Binance spot",
+        make: binance::spot,
+        answers: binance::answers,
+    },
+    Venue {
+        name: "binance-usdm",
+        about: "Binance USDⓈ-M futures",
+        make: binance::futures,
+        answers: binance::answers,
+    },
+    Venue {
+        name: "binance-cm",
+        about: "Binance COIN-M futures",
+        make: binance::futures,
+        answers: binance::answers,
+    },
 ];
 
 /// A codec for a feed of the venue called `venue`; `None` if there is no such venue.
 #[must_use]
 pub fn codec(venue: &str, context: Context) -> Option<Box<dyn Codec>> {
-    VENUES.iter().find(|known| known.name == venue).map(|known| known.codec(context))
+    find(venue).map(|known| known.codec(context))
+}
+
+/// The venue called `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Venue> {
+    VENUES.iter().find(|known| known.name == name)
 }
