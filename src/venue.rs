@@ -11,7 +11,9 @@
 //! | [`answer`] | which request of which channel a venue granted or refused |
 //! | [`class`] | what a message turned out to be, each with a stable label |
 //! | `json` | a borrowed scanner over JSON text: spans, no values |
+//! | `members` | members and elements of a message, found in one pass |
 //! | `read` | numbers, ids and times from such spans |
+//! | `shell` | what is the same in every codec |
 //! | `book` | the quote state of each symbol and the rules of order |
 //! | `history` | which fills have been seen |
 //! | `binance` | Binance spot, USDⓈ-M and COIN-M |
@@ -39,7 +41,9 @@ pub mod class;
 pub mod codec;
 mod history;
 mod json;
+mod members;
 mod read;
+mod shell;
 
 pub use answer::{Answer, Outcome};
 pub use class::{Class, Control, Oddities, Oddity, Refusal, Unused};
