@@ -36,13 +36,21 @@
 
 pub mod answer;
 mod binance;
+mod bitmex;
 mod book;
+mod bybit;
 pub mod class;
 pub mod codec;
+mod deribit;
+mod fills;
 mod history;
 mod json;
 mod members;
+mod okx;
 mod read;
+mod recents;
+mod report;
+mod row;
 mod shell;
 
 pub use answer::{Answer, Outcome};

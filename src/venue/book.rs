@@ -68,6 +68,16 @@ impl Books {
         }
     }
 
+    /// The book of a symbol if there is one: what changes a quote that nobody has told makes none.
+    #[inline]
+    pub(super) fn held(&mut self, symbol: &[u8]) -> Result<Option<&mut Book>, Refusal> {
+        match self.by_symbol.get(symbol) {
+            Some(&Place::Here(index)) => Ok(Some(&mut self.books[index as usize])),
+            Some(&Place::Elsewhere(_)) => Err(Refusal::NotOwner),
+            None => Ok(None),
+        }
+    }
+
     /// The instrument of a symbol, without a claim to its quotes: an account's fills may come over
     /// another connection than the market's prices. A hash or two and no allocation if it is known.
     pub(super) fn instrument(&mut self, symbol: &[u8]) -> Result<InstrumentId, Refusal> {
@@ -223,6 +233,17 @@ impl Book {
     /// Whose book it is.
     pub(super) fn instrument(&self) -> InstrumentId {
         self.instrument
+    }
+
+    /// What is held.
+    #[inline]
+    pub(super) fn quote(&self) -> &Quote {
+        &self.quote
+    }
+
+    /// The venue counts its update ids anew.
+    pub(super) fn restart(&mut self) {
+        self.update_id = None;
     }
 
     /// Takes an update, and answers the complete quote one tick on. A trade that comes with sides

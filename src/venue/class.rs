@@ -54,6 +54,10 @@ labelled! {
         Calculated = "calculated",
         /// Anything else about the account: balances, positions, lists.
         Account = "account",
+        /// A known quote sent again while nothing changes, to show that the connection lives.
+        Repeat = "repeat",
+        /// A message of rows without any.
+        Empty = "empty",
     }
 }
 
@@ -103,6 +107,8 @@ labelled! {
         NotOwner = "not_owner",
         /// A quote with a lower update id than the one held.
         LateQuote = "late_quote",
+        /// A change of something whose whole has not been told yet.
+        NoSnapshot = "no_snapshot",
         /// A trade with a lower id than the one held of the same stream.
         LateTrade = "late_trade",
         /// A trade that has been counted before.

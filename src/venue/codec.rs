@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::answer::Answer;
-use super::binance;
+use super::{binance, bitmex, bybit, deribit, fills, okx};
 use super::class::{Class, Oddities};
 use crate::market::{Accounts, FeedId, Fill, InstrumentId, Instruments, Quote};
 
@@ -114,6 +114,36 @@ pub const VENUES: &[Venue] = &[
         about: "Binance COIN-M futures",
         make: binance::futures,
         answers: binance::answers,
+    },
+    Venue {
+        name: "bitmex",
+        about: "BitMEX",
+        make: bitmex::codec,
+        answers: bitmex::answers,
+    },
+    Venue {
+        name: "bybit",
+        about: "Bybit v5, all categories",
+        make: bybit::codec,
+        answers: bybit::answers,
+    },
+    Venue {
+        name: "deribit",
+        about: "Deribit",
+        make: deribit::codec,
+        answers: deribit::answers,
+    },
+    Venue {
+        name: "okx",
+        about: "OKX v5",
+        make: okx::codec,
+        answers: okx::answers,
+    },
+    Venue {
+        name: "fills",
+        about: "our own lines of fills",
+        make: fills::codec,
+        answers: fills::answers,
     },
 ];
 

@@ -78,6 +78,24 @@ impl Output<'_> {
         }
     }
 
+    /// A row that is one tick, or is refused.
+    #[inline]
+    pub(super) fn quote_row(&mut self, result: Result<(InstrumentId, Quote), Trouble>) {
+        if let Ok((instrument, quote)) = &result {
+            self.quote(*instrument, quote);
+        }
+        self.row(result.map(drop));
+    }
+
+    /// A row that is one fill, or is refused.
+    #[inline]
+    pub(super) fn fill_row(&mut self, result: Result<Fill, Trouble>) {
+        if let Ok(fill) = &result {
+            self.fill(*fill);
+        }
+        self.row(result.map(drop));
+    }
+
     #[cold]
     fn refuse_row(&mut self, trouble: Trouble) {
         use Refusal::{DuplicateFill, DuplicateTrade, LateQuote, LateTrade};
