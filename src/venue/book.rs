@@ -348,7 +348,8 @@ mod tests {
     fn a_side_is_kept_withdrawn_or_taken_and_only_what_is_accepted_is_a_tick() {
         let mut book = Book::new(InstrumentId(0));
         let one = Decimal::ONE;
-        let mut sides = |id, bid, ask| book.update(Update::sides(Some(id), bid, ask), TIMES).copied();
+        let mut sides =
+            |id, bid, ask| book.update(Update::sides(Some(id), bid, ask), TIMES).copied();
         let quote = sides(5, Side::At(one, Some(one)), Side::Kept).unwrap();
         assert_eq!((quote.tick, quote.bid, quote.ask), (1, Some(one), None));
         let quote = sides(5, Side::Withdrawn, Side::At(one, None)).unwrap();
@@ -406,7 +407,10 @@ mod tests {
             ..Update::sides(Some(1), Side::At(Decimal::ONE, None), Side::Kept)
         };
         let quote = book.update(both, TIMES).unwrap();
-        assert_eq!((quote.tick, quote.bid, quote.last), (2, Some(Decimal::ONE), Some(Decimal::from(3))));
+        assert_eq!(
+            (quote.tick, quote.bid, quote.last),
+            (2, Some(Decimal::ONE), Some(Decimal::from(3)))
+        );
         let gone = Update { last: Last::Withdrawn, ..both };
         assert_eq!(last(&mut book, gone), (3, None));
     }

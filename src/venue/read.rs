@@ -189,7 +189,9 @@ pub(super) fn time(
         TimeUnits::Seconds => seconds(text),
         TimeUnits::Text => instant(text),
     };
-    nanoseconds.and_then(|nanoseconds| i64::try_from(nanoseconds).ok()).map_or(Time::Implausible, Time::At)
+    nanoseconds
+        .and_then(|nanoseconds| i64::try_from(nanoseconds).ok())
+        .map_or(Time::Implausible, Time::At)
 }
 
 /// Seconds with or without a fraction, whose digits past the ninth are dropped.
@@ -352,7 +354,8 @@ mod tests {
         ] {
             assert_eq!(time_of(text, units), instant, "{text}");
         }
-        let (first, last) = (Time::At(946_684_800_000_000_000), Time::At(4_102_444_799_000_000_000));
+        let (first, last) =
+            (Time::At(946_684_800_000_000_000), Time::At(4_102_444_799_000_000_000));
         assert_eq!(time_of("\"2000-01-01T00:00:00Z\"", Text), first);
         assert_eq!(time_of("\"2099-12-31T23:59:59Z\"", Text), last);
         assert_eq!(time_of("\"2024-02-29T00:00:00Z\"", Text), Time::At(1_709_164_800_000_000_000));

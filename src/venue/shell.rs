@@ -99,9 +99,8 @@ impl Output<'_> {
     #[cold]
     fn refuse_row(&mut self, trouble: Trouble) {
         use Refusal::{DuplicateFill, DuplicateTrade, LateQuote, LateTrade};
-        let told_before = |reason| {
-            matches!(reason, DuplicateFill | DuplicateTrade | LateQuote | LateTrade)
-        };
+        let told_before =
+            |reason| matches!(reason, DuplicateFill | DuplicateTrade | LateQuote | LateTrade);
         let odd =
             if told_before(trouble.reason) { Oddity::RepeatedRow } else { Oddity::RefusedRow };
         self.oddities.insert(odd);

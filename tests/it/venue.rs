@@ -10,4 +10,5 @@ mod golden;
 mod mutation;
 mod oracle;
 mod recordings;
+mod samples;
 mod subject;

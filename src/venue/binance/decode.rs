@@ -78,11 +78,7 @@ impl Binance {
     }
 
     #[inline]
-    fn dispatch(
-        &mut self,
-        message: &[u8],
-        output: &mut Output<'_>,
-    ) -> Result<Class, Trouble> {
+    fn dispatch(&mut self, message: &[u8], output: &mut Output<'_>) -> Result<Class, Trouble> {
         if self.message.duplicate {
             return Err(Trouble { reason: Refusal::DuplicateField, member: "" });
         }
@@ -97,9 +93,7 @@ impl Binance {
         match name {
             Some(Name::BookTicker) => self.book_ticker(message, output),
             Some(Name::Trade) => self.trade(TradeStream::Trades, message, output),
-            Some(Name::AggTrade) => {
-                self.trade(TradeStream::Aggregates, message, output)
-            }
+            Some(Name::AggTrade) => self.trade(TradeStream::Aggregates, message, output),
             Some(Name::ExecutionReport) => self.fill(false, message, output),
             Some(Name::OrderTradeUpdate) => self.fill(true, message, output),
             Some(Name::Other(class)) => Ok(class),
@@ -126,11 +120,7 @@ impl Binance {
     }
 
     #[inline]
-    fn book_ticker(
-        &mut self,
-        message: &[u8],
-        output: &mut Output<'_>,
-    ) -> Result<Class, Trouble> {
+    fn book_ticker(&mut self, message: &[u8], output: &mut Output<'_>) -> Result<Class, Trouble> {
         let event = &self.message.event;
         let scratch = &mut self.scratch;
         let update_id = read::id(event.get(b'u'), message, scratch).of("u")?;

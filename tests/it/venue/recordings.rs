@@ -54,6 +54,14 @@ pub(crate) fn binance_conversations() -> Option<Vec<Recording>> {
     files.into_iter().map(|(venue, file)| conversation(venue, &folder, file)).collect()
 }
 
+/// Every recording of a venue; `None` if there are none at hand.
+#[allow(dead_code, reason = "the bench has no use for it")]
+pub(crate) fn of(venue: &str) -> Option<Vec<Recording>> {
+    let all = binance().into_iter().chain(binance_conversations()).flatten();
+    let found: Vec<Recording> = all.filter(|recording| recording.venue == venue).collect();
+    (!found.is_empty()).then_some(found)
+}
+
 fn folder() -> Option<PathBuf> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().map(|above| above.join("shared/feeds")).find(|path| path.is_dir())
