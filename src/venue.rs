@@ -39,6 +39,7 @@ mod binance;
 mod book;
 pub mod class;
 pub mod codec;
+mod coinbase;
 mod history;
 mod json;
 mod members;

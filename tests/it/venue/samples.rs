@@ -8,9 +8,10 @@ use tidegate::venue::{Class, Control, Refusal, Unused};
 use super::subject::{get, set};
 
 pub(crate) mod binance;
+mod coinbase;
 
 /// Every venue that has messages here.
-pub(crate) const SPEAKERS: &[Speaker] = &[binance::SPEAKER];
+pub(crate) const SPEAKERS: &[Speaker] = &[binance::SPEAKER, coinbase::EXCHANGE, coinbase::ADVANCED];
 
 /// What a number in a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
