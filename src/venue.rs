@@ -41,6 +41,7 @@ mod book;
 mod bybit;
 pub mod class;
 pub mod codec;
+mod coinbase;
 mod deribit;
 mod fills;
 mod history;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::answer::Answer;
-use super::{binance, bitmex, bybit, deribit, fills, okx};
 use super::class::{Class, Oddities};
+use super::{binance, bitmex, bybit, coinbase, deribit, fills, okx};
 use crate::market::{Accounts, FeedId, Fill, InstrumentId, Instruments, Quote};
 
 /// Longest accepted message, in bytes.
@@ -114,6 +114,18 @@ pub const VENUES: &[Venue] = &[
         about: "Binance COIN-M futures",
         make: binance::futures,
         answers: binance::answers,
+    },
+    Venue {
+        name: "coinbase",
+        about: "Coinbase Exchange",
+        make: coinbase::exchange,
+        answers: coinbase::exchange_answers,
+    },
+    Venue {
+        name: "coinbase-advanced",
+        about: "Coinbase Advanced Trade",
+        make: coinbase::advanced,
+        answers: coinbase::advanced_answers,
     },
     Venue {
         name: "bitmex",

@@ -170,19 +170,22 @@ pub(super) fn elements<const N: usize>(
 pub(super) struct Rows<const N: usize> {
     rows: Vec<Members<N>>,
     used: usize,
+    /// An id and a place of each row, if they were put in order.
+    order: Vec<(u64, usize)>,
 }
 
 impl<const N: usize> Rows<N> {
     pub(super) const fn new() -> Self {
-        Self { rows: Vec::new(), used: 0 }
+        Self { rows: Vec::new(), used: 0, order: Vec::new() }
     }
 
     #[inline]
     pub(super) fn clear(&mut self) {
         self.used = 0;
+        self.order.clear();
         // One huge message is no reason to hold its room for ever.
         if self.rows.len() > 10_000 {
-            self.rows = Vec::new();
+            (self.rows, self.order) = (Vec::new(), Vec::new());
         }
     }
 
@@ -198,10 +201,37 @@ impl<const N: usize> Rows<N> {
         row
     }
 
-    /// The rows of this message, in order.
+    /// How many rows the message has.
     #[inline]
-    pub(super) fn all(&self) -> &[Members<N>] {
-        &self.rows[..self.used]
+    pub(super) fn len(&self) -> usize {
+        self.used
+    }
+
+    /// The row that is to be read as number `index`, empty past the last.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Members<N> {
+        let place = self.order.get(index).map_or(index, |&(_, place)| place);
+        self.rows[..self.used].get(place).copied().unwrap_or(Members::new())
+    }
+
+    /// Puts the rows in the order of their ids, which are in `place`: venues are seen to send the
+    /// newest trade of a message first. A row without an id can be refused at any time.
+    #[inline]
+    pub(super) fn sort_by_id(&mut self, place: u8, message: &[u8]) {
+        if self.used > 1 {
+            self.sort(place, message);
+        }
+    }
+
+    fn sort(&mut self, place: u8, message: &[u8]) {
+        let id = |row: &Members<N>| {
+            let digits = row.get(place).map_or(&[][..], |span| span.of(message));
+            digits.iter().fold(0_u64, |id, byte| {
+                id.saturating_mul(10).saturating_add(u64::from(byte.wrapping_sub(b'0') & 15))
+            })
+        };
+        self.order.extend(self.rows[..self.used].iter().enumerate().map(|(at, row)| (id(row), at)));
+        self.order.sort_unstable();
     }
 }
 
@@ -236,7 +266,7 @@ mod tests {
     fn a_member_twice_and_one_that_is_not_known_are_told() {
         assert!(read(r#"{"a":1,"\u0061":1}"#).0.duplicate);
         let (members, _) = read(r#"{"c":1,"c":1,"d":null}"#);
-        assert!(members.unknown && !members.duplicate && members.is_empty());
+        assert!(members.unknown && !members.duplicate && members.filled == 0);
         assert_eq!(read("null").1.map(|span| span.kind), Ok(Kind::Null));
         assert_eq!(read(r#"{"a":1"#).1, Err(Fault::Malformed));
     }
@@ -246,10 +276,25 @@ mod tests {
         let mut rows: Rows<2> = Rows::new();
         rows.add().put(0, Span::NONE);
         rows.add();
-        assert_eq!(rows.all().len(), 2);
+        assert_eq!(rows.len(), 2);
         rows.clear();
-        assert!(rows.all().is_empty());
-        assert!(rows.add().is_empty());
+        assert_eq!(rows.len(), 0);
+        assert!(rows.add().get(0).is_none());
+        assert!(rows.get(7).get(0).is_none());
+    }
+
+    #[test]
+    fn rows_are_read_in_the_order_of_their_ids_and_equal_ones_as_they_came() {
+        let text = br#"[["9"],[10],["9"],["7"],[null]]"#;
+        let mut rows: Rows<1> = Rows::new();
+        let mut scanner = Scanner::new(text);
+        each_element(&mut scanner, |scanner, _| elements(scanner, rows.add(), &[0]).map(drop))
+            .unwrap();
+        rows.sort_by_id(0, text);
+        let starts = |index: usize| rows.get(index).get(0).unwrap().start;
+        let ids: Vec<_> = (0..4).map(|i| rows.get(i).get(0).unwrap().of(text)).collect();
+        assert_eq!(ids, [&b"7"[..], b"9", b"9", b"10"]);
+        assert!(starts(1) < starts(2));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Numbers, ids, times and words from the spans of a message.
 
-use super::book::Side;
-use super::class::Refusal;
+use super::book::{Side, Trade, TradeStream};
+use super::class::{Oddities, Oddity, Refusal};
 use super::json::{Kind, Span, unescape};
 use super::shell::{Of as _, Trouble};
 use crate::market::Decimal;
@@ -24,6 +24,14 @@ impl<T> Reading<T> {
         match self {
             Self::Value(value) => Ok(value),
             Self::Missing | Self::Blank => Err(Refusal::MissingField),
+        }
+    }
+
+    /// The value, if there is one.
+    pub(super) fn value(self) -> Option<T> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Missing | Self::Blank => None,
         }
     }
 }
@@ -96,12 +104,50 @@ pub(super) fn id(
     message: &[u8],
     scratch: &mut Vec<u8>,
 ) -> Result<u64, Refusal> {
-    let digits = digits(span, message, scratch)?.required()?;
-    unsigned(digits).map_err(|_| {
+    optional_id(span, message, scratch)?.required()
+}
+
+/// An id that may be absent.
+#[inline]
+pub(super) fn optional_id(
+    span: Option<Span>,
+    message: &[u8],
+    scratch: &mut Vec<u8>,
+) -> Result<Reading<u64>, Refusal> {
+    let digits = match digits(span, message, scratch)? {
+        Reading::Missing => return Ok(Reading::Missing),
+        Reading::Blank => return Ok(Reading::Blank),
+        Reading::Value(digits) => digits,
+    };
+    unsigned(digits).map(Reading::Value).map_err(|()| {
         let rest = digits.strip_prefix(b"-").unwrap_or(digits);
         let integer = !rest.is_empty() && rest.iter().all(u8::is_ascii_digit);
         if integer { Refusal::IdOutOfRange } else { Refusal::BadNumber }
     })
+}
+
+/// A trade from its price and size; its id and time are for the caller to add. A trade without a
+/// price says nothing; one with a blank size still says the price.
+#[inline]
+pub(super) fn trade(
+    [price, size]: [Option<Span>; 2],
+    names: [&'static str; 2],
+    message: &[u8],
+    scratch: &mut Vec<u8>,
+    oddities: &mut Oddities,
+) -> Result<Trade, Trouble> {
+    let price = decimal(price, message, scratch).and_then(Reading::required).of(names[0])?;
+    let size = match self::size(size, message, scratch).of(names[1])? {
+        Reading::Value(size) => Some(size),
+        Reading::Blank => {
+            oddities.insert(Oddity::Absent);
+            None
+        }
+        Reading::Missing => {
+            return Err(Trouble { reason: Refusal::MissingField, member: names[1] });
+        }
+    };
+    Ok(Trade { stream: TradeStream::Trades, id: None, price, size, time: None })
 }
 
 /// A side of a quote from its price and size. A side that the message leaves out whole is kept, half
@@ -192,6 +238,25 @@ pub(super) fn time(
     nanoseconds
         .and_then(|nanoseconds| i64::try_from(nanoseconds).ok())
         .map_or(Time::Implausible, Time::At)
+}
+
+/// The same, an impossible time noted and treated as absent.
+#[inline]
+pub(super) fn time_noted(
+    span: Option<Span>,
+    units: TimeUnits,
+    message: &[u8],
+    scratch: &mut Vec<u8>,
+    oddities: &mut Oddities,
+) -> Option<i64> {
+    match time(span, units, message, scratch) {
+        Time::At(time) => Some(time),
+        Time::Missing => None,
+        Time::Implausible => {
+            oddities.insert(Oddity::ImplausibleTime);
+            None
+        }
+    }
 }
 
 /// Seconds with or without a fraction, whose digits past the ninth are dropped.

@@ -5,8 +5,11 @@
 
 mod cases;
 mod control;
+mod executions;
+mod folds;
 mod fills;
 mod golden;
+mod merging;
 mod mutation;
 mod oracle;
 mod recordings;

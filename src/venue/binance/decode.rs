@@ -11,7 +11,7 @@ use crate::venue::class::{Class, Control, Oddities, Oddity, Refusal, Unused};
 use crate::venue::codec::{Codec, Context};
 use crate::venue::history::History;
 use crate::venue::json::{Fault, Kind, Span};
-use crate::venue::read::{self, Reading, Time, TimeUnits};
+use crate::venue::read::{self, Reading, TimeUnits};
 use crate::venue::shell::{Of as _, Output, Reader, Shell, Trouble};
 
 /// A codec for a spot feed. Its connection may have asked for microseconds.
@@ -161,17 +161,8 @@ impl Binance {
         let event = &self.message.event;
         let scratch = &mut self.scratch;
         let id = read::id(event.get(id), message, scratch).of(member)?;
-        // A trade without a price says nothing; one without a size still says the price.
-        let price = read::decimal(event.get(b'p'), message, scratch);
-        let price = price.and_then(Reading::required).of("p")?;
-        let size = match read::size(event.get(b'q'), message, scratch).of("q")? {
-            Reading::Value(size) => Some(size),
-            Reading::Blank => {
-                self.oddities.insert(Oddity::Absent);
-                None
-            }
-            Reading::Missing => return Err(Trouble { reason: Refusal::MissingField, member: "q" }),
-        };
+        let members = [event.get(b'p'), event.get(b'q')];
+        let trade = read::trade(members, ["p", "q"], message, scratch, &mut self.oddities)?;
         if self.message.unknown_member || event.any_beside(known) {
             self.oddities.insert(Oddity::UnknownField);
         }
@@ -188,7 +179,7 @@ impl Binance {
         let symbol = symbol(&self.message.event, message, &mut self.scratch)?;
         let book = self.books.book(symbol).of("s")?;
         let instrument = book.instrument();
-        let trade = Trade { stream, id: Some(id), price, size, time };
+        let trade = Trade { stream, id: Some(id), time, ..trade };
         let quote = book.update(Update::trade(trade), times).of(member)?;
         output.quote(instrument, quote);
         Ok(Class::Quote)
@@ -326,12 +317,5 @@ fn time(
     scratch: &mut Vec<u8>,
     oddities: &mut Oddities,
 ) -> Option<i64> {
-    match read::time(event.get(letter), units, message, scratch) {
-        Time::At(time) => Some(time),
-        Time::Missing => None,
-        Time::Implausible => {
-            oddities.insert(Oddity::ImplausibleTime);
-            None
-        }
-    }
+    read::time_noted(event.get(letter), units, message, scratch, oddities)
 }

@@ -72,7 +72,8 @@ impl Reader for Bitmex {
         }
         let receive = output.receive_time;
         let mut unused = Unused::Empty;
-        for members in m.rows.all() {
+        for index in 0..m.rows.len() {
+            let members = &m.rows.get(index);
             let mut oddities = output.oddities;
             let mut row = Row { members, message, scratch, oddities: &mut oddities };
             match table {

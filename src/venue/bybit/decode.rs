@@ -119,12 +119,12 @@ impl Bybit {
     }
 
     /// The only row of the data, whose envelope may hold more than is known.
-    fn only(&self, oddities: &mut Oddities) -> Result<&Members<ROW>, Trouble> {
+    fn only(&self, oddities: &mut Oddities) -> Result<Members<ROW>, Trouble> {
         if self.message.top.unknown {
             oddities.insert(Oddity::UnknownField);
         }
-        match self.message.rows.all() {
-            [row] => Ok(row),
+        match self.message.rows.len() {
+            1 => Ok(self.message.rows.get(0)),
             _ => Err(Trouble { reason: Refusal::MissingField, member: "data" }),
         }
     }
@@ -132,13 +132,12 @@ impl Bybit {
     #[inline]
     fn ticker(&mut self, message: &[u8], output: &mut Output<'_>) -> Result<Class, Trouble> {
         let delta = self.is_delta(message, &mut output.oddities);
-        self.only(&mut output.oddities)?;
+        let members = &self.only(&mut output.oddities)?;
         let Self { message: m, books, states, scratch, .. } = self;
         let oddities = &mut output.oddities;
         let mut top = Row { members: &m.top, message, scratch, oddities };
         let sequence = top.optional_id(CS, "cs")?;
         let time = top.time(TS, Milliseconds);
-        let [members] = m.rows.all() else { return Ok(Class::Unknown) };
         let mut row = Row { members, message, scratch, oddities };
         row.check()?;
         let last = row.last([Some(place::LAST), None], ["lastPrice", ""], time)?;
@@ -178,11 +177,10 @@ impl Bybit {
     #[inline]
     fn best(&mut self, message: &[u8], output: &mut Output<'_>) -> Result<Class, Trouble> {
         let delta = self.is_delta(message, &mut output.oddities);
-        self.only(&mut output.oddities)?;
+        let members = &self.only(&mut output.oddities)?;
         let Self { message: m, books, states, scratch, .. } = self;
         let oddities = &mut output.oddities;
         let time = Row { members: &m.top, message, scratch, oddities }.time(TS, Milliseconds);
-        let [members] = m.rows.all() else { return Ok(Class::Unknown) };
         let mut row = Row { members, message, scratch, oddities };
         row.check()?;
         let update = row.id(place::UPDATE, "u")?;
@@ -238,7 +236,8 @@ impl Bybit {
             return Err(Trouble { reason: Refusal::MissingField, member: "data" });
         }
         let receive = output.receive_time;
-        for members in m.rows.all() {
+        for index in 0..m.rows.len() {
+            let members = &m.rows.get(index);
             let mut oddities = output.oddities;
             let mut row = Row { members, message, scratch, oddities: &mut oddities };
             let result = trade(&mut row, books, trades, receive);
@@ -257,7 +256,8 @@ impl Bybit {
             return Err(Trouble { reason: Refusal::MissingField, member: "data" });
         }
         let mut unused = Unused::Empty;
-        for members in m.rows.all() {
+        for index in 0..m.rows.len() {
+            let members = &m.rows.get(index);
             let mut oddities = output.oddities;
             let mut row = Row { members, message, scratch, oddities: &mut oddities };
             let fill = fill(&mut row, &m.top, books, reports, output.receive_time);

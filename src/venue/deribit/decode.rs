@@ -60,7 +60,11 @@ impl Reader for Deribit {
         if m.top.unknown || m.params.unknown {
             output.oddities.insert(Oddity::UnknownField);
         }
-        for members in m.rows.all() {
+        if channel == Channel::Trades {
+            m.rows.sort_by_id(place::SEQUENCE, message);
+        }
+        for index in 0..m.rows.len() {
+            let members = &m.rows.get(index);
             let mut oddities = output.oddities;
             let mut row = Row { members, message, scratch, oddities: &mut oddities };
             let result = match channel {

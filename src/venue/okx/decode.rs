@@ -60,9 +60,13 @@ impl Reader for Okx {
         if m.top.unknown || m.arg.unknown {
             output.oddities.insert(Oddity::UnknownField);
         }
+        if matches!(channel, Channel::Trades | Channel::AllTrades) {
+            m.rows.sort_by_id(place::ID, message);
+        }
         let of = m.arg.get(place::INSTRUMENT);
         let receive = output.receive_time;
-        for members in m.rows.all() {
+        for index in 0..m.rows.len() {
+            let members = &m.rows.get(index);
             let mut oddities = output.oddities;
             let scratch = &mut self.scratch;
             let mut row = Row { members, message, scratch, oddities: &mut oddities };

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use tidegate::market::{Decimal, Quote};
-use tidegate::venue::{Class, Event, Oddity, Refusal};
+use tidegate::venue::{Class, Event, Oddity, Refusal, Unused};
 
-use super::samples::{Kind, Role, Sample, Unit, samples, samples_of};
+use super::samples::{Kind, Role, SPEAKERS, Sample, Unit, samples, samples_of};
 use super::subject::{Subject, decimal, get, insert, remove, set};
 
 /// Every number of every sample, with a message that may follow the sample.
@@ -298,6 +298,8 @@ fn b10_neighbouring_ids_stay_distinct_and_ordered_past_53_bits() {
         let same = with("18446744073709551615");
         if sample.kind == Kind::Trade {
             assert_eq!(subject.refused(&same), Refusal::DuplicateTrade);
+        } else if sample.message.contains("\"orderbook.1.") {
+            assert_eq!(subject.read(&same), Class::Unused(Unused::Repeat));
         } else {
             assert_eq!(subject.quote(&same).tick, 4);
         }
@@ -558,6 +560,62 @@ fn b23_both_sides_of_a_quote_are_applied() {
         let quote = second(sample, &moved).unwrap();
         assert_eq!(quote.bid, Some(decimal("150.5")));
         assert_eq!(quote.ask, Some(decimal("150.6")));
+    }
+}
+
+/// Trades from the id `first` on, each with its own price and size.
+fn trades(first: u64, count: u64) -> Vec<(u64, String, String)> {
+    (first..first + count).map(|n| (n, format!("{}.5", 100 + n), format!("0.{n:04}"))).collect()
+}
+
+#[test]
+fn b23_every_row_of_a_batch_is_applied_in_order() {
+    for speaker in SPEAKERS {
+        let Some(batch) = &speaker.batch else { continue };
+        for count in [1, 2, 3, 500] {
+            for newest_first in [false, batch.has_ids] {
+                let mut sent = trades(1_000, count);
+                if newest_first {
+                    sent.reverse();
+                }
+                let mut subject = Subject::new(speaker.venues[0]);
+                assert_eq!(subject.read(batch.of(&sent)), Class::Quote, "{}", batch.of(&sent));
+                assert!(subject.oddities.is_empty());
+                sent.sort();
+                assert_eq!(subject.events.len(), sent.len());
+                for ((event, (_, price, size)), tick) in subject.events.iter().zip(&sent).zip(1..) {
+                    let Event::Quote { quote, .. } = event else { panic!() };
+                    let held = (quote.tick, quote.last, quote.last_size);
+                    assert_eq!(held, (tick, Some(decimal(price)), Some(decimal(size))));
+                }
+            }
+        }
+        let mut subject = Subject::new(speaker.venues[0]);
+        assert_eq!(subject.read(batch.of(&[])), batch.empty);
+        assert!(subject.instruments.is_empty());
+    }
+}
+
+#[test]
+fn a_bad_or_repeated_row_is_refused_alone_and_told() {
+    for speaker in SPEAKERS {
+        let Some(batch) = &speaker.batch else { continue };
+        let mut subject = Subject::new(speaker.venues[0]);
+        let mut sent = trades(1_000, 3);
+        sent[1].1 = "NaN".to_owned();
+        assert_eq!(subject.read(batch.of(&sent)), Class::Quote);
+        assert_eq!(subject.events.len(), 2);
+        assert_eq!(subject.oddities, [Oddity::RefusedRow]);
+        assert!(subject.codec.last_problem().unwrap().starts_with("bad_number"));
+        assert_eq!(subject.refused(&batch.of(&sent[1..2])), Refusal::BadNumber);
+        if batch.has_ids {
+            // As after a reconnect: what was told, and what has come since.
+            assert_eq!(subject.read(batch.of(&trades(1_000, 5))), Class::Quote);
+            assert_eq!(subject.events.len(), 2);
+            assert_eq!(subject.oddities, [Oddity::RepeatedRow]);
+            assert_eq!(subject.refused(&batch.of(&trades(1_004, 1))), Refusal::DuplicateTrade);
+            assert_eq!(subject.refused(&batch.of(&trades(1_000, 2))), Refusal::LateTrade);
+        }
     }
 }
 

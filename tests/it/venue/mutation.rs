@@ -173,7 +173,7 @@ fn check(message: &[u8], event: &Event) {
 #[test]
 fn a_codec_that_has_read_any_damage_still_reads_the_next_good_message() {
     let mut random = StdRng::seed_from_u64(7);
-    for venue in VENUES {
+    for venue in VENUES.iter().filter(|venue| !samples_of(venue.name).is_empty()) {
         let samples = samples_of(venue.name);
         let mut subject = Subject::new(venue.name);
         let mut ticks = 0;

@@ -8,9 +8,24 @@ use tidegate::venue::{Class, Control, Refusal, Unused};
 use super::subject::{get, set};
 
 pub(crate) mod binance;
+pub(crate) mod bitmex;
+pub(crate) mod bybit;
+mod coinbase;
+mod deribit;
+pub(crate) mod lines;
+mod okx;
 
 /// Every venue that has messages here.
-pub(crate) const SPEAKERS: &[Speaker] = &[binance::SPEAKER];
+pub(crate) const SPEAKERS: &[Speaker] = &[
+    binance::SPEAKER,
+    coinbase::EXCHANGE,
+    coinbase::ADVANCED,
+    bybit::SPEAKER,
+    okx::SPEAKER,
+    bitmex::SPEAKER,
+    deribit::SPEAKER,
+    lines::SPEAKER,
+];
 
 /// What a number in a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
