@@ -36,12 +36,14 @@
 
 pub mod answer;
 mod binance;
+mod bitstamp;
 mod book;
 pub mod class;
 pub mod codec;
 mod coinbase;
 mod history;
 mod json;
+mod kraken;
 mod members;
 mod read;
 mod shell;

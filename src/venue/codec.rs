@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::class::{Class, Oddities};
-use super::{binance, coinbase};
+use super::{binance, bitstamp, coinbase, kraken};
 use crate::market::{Accounts, FeedId, Fill, InstrumentId, Instruments, Quote};
 
 /// Longest accepted message, in bytes.
@@ -126,6 +126,13 @@ pub const VENUES: &[Venue] = &[
         about: "Coinbase Advanced Trade",
         make: coinbase::advanced,
         answers: coinbase::advanced_answers,
+    },
+    Venue { name: "kraken", about: "Kraken spot", make: kraken::codec, answers: kraken::answers },
+    Venue {
+        name: "bitstamp",
+        about: "Bitstamp",
+        make: bitstamp::codec,
+        answers: bitstamp::answers,
     },
 ];
 
