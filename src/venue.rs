@@ -37,6 +37,7 @@
 pub mod answer;
 mod binance;
 mod bitmex;
+mod bitstamp;
 mod book;
 mod bybit;
 pub mod class;
@@ -46,6 +47,7 @@ mod deribit;
 mod fills;
 mod history;
 mod json;
+mod kraken;
 mod members;
 mod okx;
 mod read;

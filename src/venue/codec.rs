@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::class::{Class, Oddities};
-use super::{binance, bitmex, bybit, coinbase, deribit, fills, okx};
+use super::{binance, bitmex, bitstamp, bybit, coinbase, deribit, fills, kraken, okx};
 use crate::market::{Accounts, FeedId, Fill, InstrumentId, Instruments, Quote};
 
 /// Longest accepted message, in bytes.
@@ -150,6 +150,13 @@ pub const VENUES: &[Venue] = &[
         about: "OKX v5",
         make: okx::codec,
         answers: okx::answers,
+    },
+    Venue { name: "kraken", about: "Kraken spot", make: kraken::codec, answers: kraken::answers },
+    Venue {
+        name: "bitstamp",
+        about: "Bitstamp",
+        make: bitstamp::codec,
+        answers: bitstamp::answers,
     },
     Venue {
         name: "fills",

@@ -146,20 +146,20 @@ pub(super) fn each_element(
     Ok(Span { kind: Kind::Array, ..Span::NONE })
 }
 
-/// Puts the elements of the array that comes next into `places`, in order, and passes the others;
-/// anything but an array is passed as it is.
+/// Puts the elements of the array that comes next into `places`, in order, and passes those that have
+/// none; anything but an array is passed as it is.
 #[inline]
 pub(super) fn elements<const N: usize>(
     scanner: &mut Scanner<'_>,
     into: &mut Members<N>,
-    places: &[u8],
+    places: &[Option<u8>],
 ) -> Result<Span, Fault> {
     if scanner.next_byte() != b'[' {
         return scanner.value();
     }
     each_element(scanner, |scanner, index| {
         let span = scanner.value()?;
-        if let Some(&place) = places.get(index) {
+        if let Some(&Some(place)) = places.get(index) {
             into.put(place, span);
         }
         Ok(())
@@ -288,8 +288,10 @@ mod tests {
         let text = br#"[["9"],[10],["9"],["7"],[null]]"#;
         let mut rows: Rows<1> = Rows::new();
         let mut scanner = Scanner::new(text);
-        each_element(&mut scanner, |scanner, _| elements(scanner, rows.add(), &[0]).map(drop))
-            .unwrap();
+        each_element(&mut scanner, |scanner, _| {
+            elements(scanner, rows.add(), &[Some(0)]).map(drop)
+        })
+        .unwrap();
         rows.sort_by_id(0, text);
         let starts = |index: usize| rows.get(index).get(0).unwrap().start;
         let ids: Vec<_> = (0..4).map(|i| rows.get(i).get(0).unwrap().of(text)).collect();
@@ -302,9 +304,9 @@ mod tests {
         let text = br#"["1",2,[3]] "#;
         let mut members = Members::<2>::new();
         let mut scanner = Scanner::new(text);
-        elements(&mut scanner, &mut members, &[1]).unwrap();
+        elements(&mut scanner, &mut members, &[None, Some(1)]).unwrap();
         scanner.finish().unwrap();
-        assert_eq!(members.get(1).unwrap().of(text), b"1");
+        assert_eq!(members.get(1).unwrap().of(text), b"2");
         assert!(members.get(0).is_none());
     }
 }

@@ -150,12 +150,16 @@ impl<R: Reader> Shell<R> {
         if text.eq_ignore_ascii_case(b"pong") || text.eq_ignore_ascii_case(b"ping") {
             return Class::Control(Control::Heartbeat);
         }
-        if fault == Fault::TooLarge {
-            return self.refuse(Trouble { reason: Refusal::TooLarge, member: "" }, message);
-        }
         let mut scanner = Scanner::new(message);
-        let whole = scanner.value().is_ok_and(|_| scanner.finish().is_ok());
-        let reason = if whole { Refusal::WrongType } else { Refusal::Malformed };
+        let whole = match fault {
+            Fault::TooLarge => Err(fault),
+            Fault::Malformed => scanner.value().and_then(|_| scanner.finish()),
+        };
+        let reason = match whole {
+            Ok(()) => Refusal::WrongType,
+            Err(Fault::Malformed) => Refusal::Malformed,
+            Err(Fault::TooLarge) => Refusal::TooLarge,
+        };
         self.refuse(Trouble { reason, member: "" }, message)
     }
 

@@ -12,7 +12,7 @@ pub(crate) const SPEAKER: Speaker = Speaker {
     refused: REFUSED,
     batch: Some(Batch {
         frame: (r#"{"table":"trade","action":"insert","data":["#, ",", "]}"),
-        row: r#"{"timestamp":"2024-06-10T06:13:20.121Z","symbol":"SOLUSDT","side":"Buy","size":"SIZE","price":"PRICE","tickDirection":"PlusTick","trdMatchID":"ID"}"#,
+        row: r#"{"timestamp":"2024-06-10T06:13:20.121Z","symbol":"SOLUSDT","side":"Buy","size":"SIZE","price":"PRICE","tickDirection":"PlusTick"}"#,
         // Told apart by names, not by rising ids: see the venue's own cases.
         has_ids: false,
         empty: unused(Unused::Empty),
