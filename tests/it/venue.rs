@@ -9,6 +9,7 @@ mod fills;
 mod golden;
 mod mutation;
 mod oracle;
+mod peculiar;
 mod recordings;
 mod samples;
 mod subject;

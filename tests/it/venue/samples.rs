@@ -8,10 +8,19 @@ use tidegate::venue::{Class, Control, Refusal, Unused};
 use super::subject::{get, set};
 
 pub(crate) mod binance;
+mod bitstamp;
 mod coinbase;
+mod kraken;
 
 /// Every venue that has messages here.
-pub(crate) const SPEAKERS: &[Speaker] = &[binance::SPEAKER, coinbase::EXCHANGE, coinbase::ADVANCED];
+pub(crate) const SPEAKERS: &[Speaker] = &[
+    binance::SPEAKER,
+    coinbase::EXCHANGE,
+    coinbase::ADVANCED,
+    kraken::SPEAKER,
+    kraken::FIRST,
+    bitstamp::SPEAKER,
+];
 
 /// What a number in a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
