@@ -240,7 +240,7 @@ impl<const N: usize> Row<'_, N> {
         // The list has been scanned once, so that its grammar is right.
         let scanned = each_element(&mut scanner, |scanner, count| {
             let mut pair = Members::<2>::new();
-            let span = elements(scanner, &mut pair, &[0, 1])?;
+            let span = elements(scanner, &mut pair, &[Some(0), Some(1)])?;
             if found.is_ok() {
                 found = if span.kind == Kind::Array {
                     level(self, count, [pair.get(0), pair.get(1)])

@@ -12,6 +12,7 @@ mod golden;
 mod merging;
 mod mutation;
 mod oracle;
+mod peculiar;
 mod recordings;
 mod samples;
 mod subject;

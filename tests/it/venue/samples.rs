@@ -14,6 +14,8 @@ mod coinbase;
 mod deribit;
 pub(crate) mod lines;
 mod okx;
+mod bitstamp;
+mod kraken;
 
 /// Every venue that has messages here.
 pub(crate) const SPEAKERS: &[Speaker] = &[
@@ -25,6 +27,9 @@ pub(crate) const SPEAKERS: &[Speaker] = &[
     bitmex::SPEAKER,
     deribit::SPEAKER,
     lines::SPEAKER,
+    kraken::SPEAKER,
+    kraken::FIRST,
+    bitstamp::SPEAKER,
 ];
 
 /// What a number in a message is.
