@@ -8,13 +8,15 @@
 //! | `codec` | one message of the merged recordings through its venue's codec |
 //! | `pipeline` | one message through codec, conflation worker and the board's stage, all on one thread |
 //! | `codec-book-ticker`, `codec-trade`, `codec-depth` | the same, messages of one kind only |
+//! | `codec-VENUE`, `pipeline-VENUE` | the first two, of messages of another venue, made here |
 //!
 //! The control is `serde_json` alone, into a borrowed struct that holds what a quote is made of: it
 //! reads no number, keeps no state and decides nothing.
 //!
 //! What the figures do not represent: decompression, sockets, and a cold cache. All messages lie in
 //! memory one behind the other and are read in a loop on one core, and the recordings hold five
-//! instruments, so every state stays in the cache.
+//! instruments, so every state stays in the cache. The other venues' messages are of one instrument,
+//! half quotes and half trades, so each is one that is used: in a real feed most may not be.
 
 mod harness;
 #[path = "ingest/pipeline.rs"]
@@ -22,6 +24,9 @@ mod harness;
 mod pipeline;
 #[path = "../tests/it/venue/recordings.rs"]
 mod recordings;
+#[path = "ingest/venues.rs"]
+#[allow(unreachable_pub, reason = "shared with this bench alone")]
+mod venues;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -31,6 +36,7 @@ use tidegate::market::{Accounts, FeedId, Instruments};
 use tidegate::venue::{self, Class, Codec, Context, Unused};
 
 use harness::{Report, control, ours, per_operation, short};
+use venues::{SPEECHES, Speech};
 
 /// Messages of several feeds on one clock.
 struct Corpus {
@@ -39,6 +45,8 @@ struct Corpus {
     text: Vec<u8>,
     /// Feed, receive time, and where the message stands in the text.
     messages: Vec<(usize, i64, std::ops::Range<usize>)>,
+    /// Reads a message with `serde_json` alone; whether it has what every quote has.
+    control: fn(&[u8]) -> bool,
 }
 
 impl Corpus {
@@ -89,7 +97,8 @@ impl Corpus {
     }
 
     fn of(venues: Vec<&'static str>, all: Vec<(usize, i64, &[u8])>) -> Self {
-        let mut corpus = Self { venues, text: Vec::new(), messages: Vec::new() };
+        let mut corpus =
+            Self { venues, text: Vec::new(), messages: Vec::new(), control: has_symbol };
         for (feed, time, message) in all {
             let start = corpus.text.len();
             corpus.text.extend_from_slice(message);
@@ -139,16 +148,26 @@ impl Corpus {
         made
     }
 
-    /// Reads every message with `serde_json` alone; answers how many had a symbol.
+    /// Reads every message with `serde_json` alone; answers how many had what a quote has.
     fn control(&self) -> u64 {
-        let mut read = 0;
-        for (_, _, range) in &self.messages {
-            let message: Result<Wrapped<'_>, _> = serde_json::from_slice(&self.text[range.clone()]);
-            let message = black_box(message);
-            read += u64::from(message.is_ok_and(|m| m.data.is_some_and(|data| data.s.is_some())));
-        }
-        read
+        let read = |range: &std::ops::Range<usize>| (self.control)(&self.text[range.clone()]);
+        self.messages.iter().map(|(_, _, range)| u64::from(read(range))).sum()
     }
+
+    /// Messages of another venue.
+    fn of_speech(speech: &Speech) -> Self {
+        let owned: Vec<String> = (0..50_000).map(speech.message).collect();
+        let time = 1_718_000_000_000_000_000;
+        let all = owned.iter().map(|message| (0, time, message.as_bytes())).collect();
+        Self { control: speech.control, ..Self::of(vec![speech.venue], all) }
+    }
+}
+
+/// Whether a message of Binance has a symbol.
+fn has_symbol(message: &[u8]) -> bool {
+    let message: Result<Wrapped<'_>, _> = serde_json::from_slice(message);
+    let message = black_box(message);
+    message.is_ok_and(|message| message.data.is_some_and(|data| data.s.is_some()))
 }
 
 #[derive(Deserialize)]
@@ -222,7 +241,7 @@ fn case(report: &mut Report, name: &str, corpus: &Corpus, rounds: usize) {
     println!("\n{name}: {count} messages of {} bytes on average", corpus.text.len() as u64 / count);
     let made = corpus.decode(&mut corpus.codecs());
     let read = corpus.control();
-    println!("  {made} events; the control found {read} symbols");
+    println!("  {made} events; the control found a quote's members in {read}");
     assert!(read >= made, "the control must read every message that makes a quote");
     let subjects = vec![
         ours("ours", || {
@@ -241,7 +260,7 @@ fn case(report: &mut Report, name: &str, corpus: &Corpus, rounds: usize) {
 }
 
 /// The whole of ingest, checked, then timed beside the same control.
-fn whole(report: &mut Report, corpus: &Corpus, rounds: usize) {
+fn whole(report: &mut Report, name: &str, corpus: &Corpus, rounds: usize) {
     let count = corpus.messages.len() as u64;
     let made = corpus.decode(&mut corpus.codecs());
     let mut pipeline = pipeline::Pipeline::new(&corpus.venues);
@@ -263,7 +282,7 @@ fn whole(report: &mut Report, corpus: &Corpus, rounds: usize) {
             })
         }),
     ];
-    report.case("ingest", "pipeline", rounds, subjects);
+    report.case("ingest", name, rounds, subjects);
 }
 
 fn main() {
@@ -271,7 +290,7 @@ fn main() {
     let corpus = Corpus::load();
     let mut report = Report::default();
     case(&mut report, "codec", &corpus, rounds);
-    whole(&mut report, &corpus, rounds);
+    whole(&mut report, "pipeline", &corpus, rounds);
     let quotes = |trade: bool| {
         corpus.only(|class, message| {
             let is_trade = memchr::memmem::find(message, b"@trade").is_some();
@@ -282,5 +301,11 @@ fn main() {
     case(&mut report, "codec-trade", &quotes(true), rounds);
     let depth = corpus.only(|class, _| class == Class::Unused(Unused::Depth));
     case(&mut report, "codec-depth", &depth, rounds);
+    for speech in SPEECHES {
+        let corpus = Corpus::of_speech(speech);
+        assert_eq!(corpus.decode(&mut corpus.codecs()), corpus.messages.len() as u64);
+        case(&mut report, &format!("codec-{}", speech.case), &corpus, rounds);
+        whole(&mut report, &format!("pipeline-{}", speech.case), &corpus, rounds);
+    }
     report.close();
 }

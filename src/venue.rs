@@ -8,9 +8,12 @@
 //! | module | holds |
 //! |---|---|
 //! | [`codec`](mod@codec) | the trait, its events, and the list of venues |
+//! | [`answer`] | which request of which channel a venue granted or refused |
 //! | [`class`] | what a message turned out to be, each with a stable label |
 //! | `json` | a borrowed scanner over JSON text: spans, no values |
+//! | `members` | members and elements of a message, found in one pass |
 //! | `read` | numbers, ids and times from such spans |
+//! | `shell` | what is the same in every codec |
 //! | `book` | the quote state of each symbol and the rules of order |
 //! | `history` | which fills have been seen |
 //! | `binance` | Binance spot, USDⓈ-M and COIN-M |
@@ -31,13 +34,28 @@
 //! told from a useless one, at a cost of under half a nanosecond a byte. UTF-8 is checked only in
 //! what is used: symbols and account names.
 
+pub mod answer;
 mod binance;
+mod bitmex;
+mod bitstamp;
 mod book;
+mod bybit;
 pub mod class;
 pub mod codec;
+mod coinbase;
+mod deribit;
+mod fills;
 mod history;
 mod json;
+mod kraken;
+mod members;
+mod okx;
 mod read;
+mod recents;
+mod report;
+mod row;
+mod shell;
 
+pub use answer::{Answer, Outcome};
 pub use class::{Class, Control, Oddities, Oddity, Refusal, Unused};
-pub use codec::{Codec, Context, Decoded, Event, VENUES, Venue, codec};
+pub use codec::{Codec, Context, Decoded, Event, VENUES, Venue, codec, find};

@@ -9,6 +9,7 @@ use super::error::{ConfigError, ConfigErrors};
 use super::settings::{
     AdminSettings, FeedSettings, GatewaySettings, Input, Recording, Settings, SubscriberSettings,
 };
+use crate::venue;
 
 /// The documented default, which the program runs on when it is given no file.
 pub const EMBEDDED_DEFAULT: &str = include_str!("../../config/default.toml");
@@ -16,8 +17,16 @@ pub const EMBEDDED_DEFAULT: &str = include_str!("../../config/default.toml");
 /// A larger file is refused unread.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The venue names of this program.
-pub const VENUES: &[&str] = &["binance", "binance-usdm", "binance-cm"];
+/// The venue names of this program: those that have a codec.
+pub const VENUES: &[&str] = &{
+    let mut names = [""; venue::VENUES.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = venue::VENUES[index].name;
+        index += 1;
+    }
+    names
+};
 
 const EMBEDDED_NAME: &str = "(embedded default)";
 

@@ -8,8 +8,10 @@
 //! One convention is ours: a member `"account"` beside an event's members, or in its wrapper, names
 //! the account that a fill belongs to, since the venue's messages do not.
 
+mod answers;
 mod decode;
 mod message;
 mod names;
 
+pub(super) use answers::answers;
 pub(super) use decode::{futures, spot};

@@ -1,12 +1,18 @@
 //! The quote state of each symbol of a feed, and the rules of order.
 //!
-//! 1. A tick is counted only here, and only for an accepted message.
+//! 1. A tick is counted only here, and only for an accepted message or row.
 //! 2. A refused message leaves the book as it was.
-//! 3. A quote with a lower update id than the one held is late. An equal one is accepted: venues
-//!    repeat a quote, and a repeated quote is a tick.
-//! 4. A trade with a lower id than the one held *of the same stream* is late. `trade` and
-//!    `aggTrade` have id spaces of their own, so between the two the trade's time decides: an older
-//!    one is accepted as a tick and does not move `last`. An impossible time decides nothing.
+//! 3. Within a feed's connection messages count in the order of their arrival, guarded by the
+//!    venue's own update id or sequence where there is one: a quote with a lower id than the one
+//!    held is late. An equal one is accepted: venues repeat a quote, and a repeated quote is a tick.
+//! 4. A trade counts once. Where a stream's ids rise, one that is not above the highest is late or a
+//!    duplicate.
+//! 5. `last` follows the ids of a stream where they rise. Between streams (each has ids of its own),
+//!    and where there are no such ids, the time decides: an older trade is a tick and does not move
+//!    `last`. An impossible time is none, and neither wins nor loses.
+//! 6. A price that a ticker gives without the id of its trade moves `last` if it is not older; one
+//!    without a time gives way to every trade that has been told. If it is the price that is held, it
+//!    is taken for the same trade, whose size is kept.
 
 use std::sync::Arc;
 
@@ -62,6 +68,16 @@ impl Books {
         }
     }
 
+    /// The book of a symbol if there is one: what changes a quote that nobody has told makes none.
+    #[inline]
+    pub(super) fn held(&mut self, symbol: &[u8]) -> Result<Option<&mut Book>, Refusal> {
+        match self.by_symbol.get(symbol) {
+            Some(&Place::Here(index)) => Ok(Some(&mut self.books[index as usize])),
+            Some(&Place::Elsewhere(_)) => Err(Refusal::NotOwner),
+            None => Ok(None),
+        }
+    }
+
     /// The instrument of a symbol, without a claim to its quotes: an account's fills may come over
     /// another connection than the market's prices. A hash or two and no allocation if it is known.
     pub(super) fn instrument(&mut self, symbol: &[u8]) -> Result<InstrumentId, Refusal> {
@@ -83,7 +99,7 @@ impl Books {
     pub(super) fn new_session(&mut self) {
         for book in &mut self.books {
             book.update_id = None;
-            book.trade_ids = [None; 2];
+            book.trade_ids = [None; STREAMS];
             book.last_traded = None;
         }
     }
@@ -121,7 +137,8 @@ pub(super) struct Book {
     instrument: InstrumentId,
     quote: Quote,
     update_id: Option<u64>,
-    trade_ids: [Option<u64>; 2],
+    /// The highest of each stream.
+    trade_ids: [Option<u64>; STREAMS],
     /// The stream and, if it had one, the time of the trade that `last` is from.
     last_traded: Option<(TradeStream, Option<i64>)>,
 }
@@ -137,22 +154,62 @@ pub(super) enum Side {
     At(Decimal, Option<Decimal>),
 }
 
+/// The last price.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Last {
+    /// The message says nothing of it.
+    Kept,
+    /// The venue has withdrawn it.
+    Withdrawn,
+    /// By a trade.
+    Trade(Trade),
+}
+
 /// Which of a venue's streams a trade came from: each has ids of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TradeStream {
     Trades = 0,
     Aggregates = 1,
+    /// A price told beside a quote, without the id of its trade.
+    Ticker = 2,
 }
+
+const STREAMS: usize = TradeStream::Ticker as usize + 1;
 
 /// A trade of the market.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trade {
     pub(super) stream: TradeStream,
-    pub(super) id: u64,
+    /// Its id, where the ids of the stream rise.
+    pub(super) id: Option<u64>,
     pub(super) price: Decimal,
     pub(super) size: Option<Decimal>,
     /// When the venue says it happened, if it says so plausibly.
     pub(super) time: Option<i64>,
+}
+
+/// What a message or row changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Update {
+    /// The update id or sequence of the sides, where the venue has one.
+    pub(super) id: Option<u64>,
+    pub(super) bid: Side,
+    pub(super) ask: Side,
+    pub(super) last: Last,
+}
+
+impl Update {
+    /// Both sides, and nothing of a trade.
+    #[inline]
+    pub(super) fn sides(id: Option<u64>, bid: Side, ask: Side) -> Self {
+        Self { id, bid, ask, last: Last::Kept }
+    }
+
+    /// A trade, and nothing of the sides.
+    #[inline]
+    pub(super) fn trade(trade: Trade) -> Self {
+        Self { id: None, bid: Side::Kept, ask: Side::Kept, last: Last::Trade(trade) }
+    }
 }
 
 /// When a message happened and when it came, in nanoseconds since the Unix epoch.
@@ -168,7 +225,7 @@ impl Book {
             instrument,
             quote: Quote::default(),
             update_id: None,
-            trade_ids: [None; 2],
+            trade_ids: [None; STREAMS],
             last_traded: None,
         }
     }
@@ -178,51 +235,79 @@ impl Book {
         self.instrument
     }
 
-    /// Takes a quote's sides, and answers the complete quote one tick on.
+    /// What is held.
     #[inline]
-    pub(super) fn sides(
-        &mut self,
-        update_id: u64,
-        bid: Side,
-        ask: Side,
-        times: Times,
-    ) -> Result<&Quote, Refusal> {
-        if self.update_id.is_some_and(|held| update_id < held) {
+    pub(super) fn quote(&self) -> &Quote {
+        &self.quote
+    }
+
+    /// The venue counts its update ids anew.
+    pub(super) fn restart(&mut self) {
+        self.update_id = None;
+    }
+
+    /// Takes an update, and answers the complete quote one tick on. A trade that comes with sides
+    /// and has been told before is passed over; one that comes alone is refused.
+    #[inline]
+    pub(super) fn update(&mut self, update: Update, times: Times) -> Result<&Quote, Refusal> {
+        if let (Some(id), Some(held)) = (update.id, self.update_id)
+            && id < held
+        {
             return Err(Refusal::LateQuote);
         }
-        self.update_id = Some(update_id);
+        match update.last {
+            Last::Kept => {}
+            Last::Withdrawn => {
+                (self.quote.last, self.quote.last_size, self.last_traded) = (None, None, None);
+            }
+            Last::Trade(trade) => {
+                let alone = update.bid == Side::Kept && update.ask == Side::Kept;
+                match self.trade(trade) {
+                    Err(refusal) if alone => return Err(refusal),
+                    _ => {}
+                }
+            }
+        }
+        self.update_id = update.id.or(self.update_id);
         let quote = &mut self.quote;
-        take(bid, &mut quote.bid, &mut quote.bid_size);
-        take(ask, &mut quote.ask, &mut quote.ask_size);
-        Ok(self.tick(times))
+        take(update.bid, &mut quote.bid, &mut quote.bid_size);
+        take(update.ask, &mut quote.ask, &mut quote.ask_size);
+        quote.tick += 1;
+        quote.venue_time = times.venue;
+        quote.receive_time = times.receive;
+        Ok(quote)
     }
 
-    /// Takes a trade, and answers the complete quote one tick on.
     #[inline]
-    pub(super) fn trade(&mut self, trade: Trade, times: Times) -> Result<&Quote, Refusal> {
-        let held = &mut self.trade_ids[trade.stream as usize];
-        if held.is_some_and(|held| trade.id < held) {
-            return Err(Refusal::LateTrade);
+    fn trade(&mut self, trade: Trade) -> Result<(), Refusal> {
+        if let Some(id) = trade.id {
+            let held = &mut self.trade_ids[trade.stream as usize];
+            match *held {
+                Some(held) if id == held => return Err(Refusal::DuplicateTrade),
+                Some(held) if id < held => return Err(Refusal::LateTrade),
+                _ => *held = Some(id),
+            }
         }
-        *held = Some(trade.id);
-        let older = match (self.last_traded, trade.time) {
-            (Some((stream, Some(held))), Some(time)) => stream != trade.stream && time < held,
-            _ => false,
+        let passed_over = match (self.last_traded, trade.time) {
+            (None, _) => false,
+            // Rising ids are the order, whatever the times.
+            (Some((stream, _)), _) if stream == trade.stream && trade.id.is_some() => false,
+            (Some((_, Some(held))), Some(time)) => time < held,
+            (Some((stream, _)), None) => {
+                trade.stream == TradeStream::Ticker && stream != TradeStream::Ticker
+            }
+            (Some((_, None)), Some(_)) => false,
         };
-        if !older {
-            self.last_traded = Some((trade.stream, trade.time));
-            self.quote.last = Some(trade.price);
-            self.quote.last_size = trade.size;
+        if passed_over {
+            return Ok(());
         }
-        Ok(self.tick(times))
-    }
-
-    #[inline]
-    fn tick(&mut self, times: Times) -> &Quote {
-        self.quote.tick += 1;
-        self.quote.venue_time = times.venue;
-        self.quote.receive_time = times.receive;
-        &self.quote
+        let quote = &mut self.quote;
+        // A ticker that repeats the price tells nothing new of the trade.
+        let same = trade.stream == TradeStream::Ticker && quote.last == Some(trade.price);
+        quote.last = Some(trade.price);
+        quote.last_size = if same { trade.size.or(quote.last_size) } else { trade.size };
+        self.last_traded = Some((trade.stream, trade.time));
+        Ok(())
     }
 }
 
@@ -241,20 +326,36 @@ mod tests {
 
     const TIMES: Times = Times { venue: None, receive: 7 };
 
-    fn trade(stream: TradeStream, id: u64, price: i64, time: Option<i64>) -> Trade {
-        Trade { stream, id, price: Decimal::from(price), size: None, time }
+    fn trade(stream: TradeStream, id: u64, price: i64, time: Option<i64>) -> Update {
+        let price = Decimal::from(price);
+        Update::trade(Trade { stream, id: Some(id), price, size: Some(price), time })
+    }
+
+    /// A price beside a quote.
+    fn ticker(price: i64, time: Option<i64>) -> Update {
+        let price = Decimal::from(price);
+        let stream = TradeStream::Ticker;
+        let last = Last::Trade(Trade { stream, id: None, price, size: None, time });
+        Update { last, ..Update::sides(None, Side::At(Decimal::ONE, None), Side::Kept) }
+    }
+
+    fn last(book: &mut Book, update: Update) -> (u64, Option<Decimal>) {
+        let quote = book.update(update, TIMES).unwrap();
+        (quote.tick, quote.last)
     }
 
     #[test]
     fn a_side_is_kept_withdrawn_or_taken_and_only_what_is_accepted_is_a_tick() {
         let mut book = Book::new(InstrumentId(0));
         let one = Decimal::ONE;
-        let quote = book.sides(5, Side::At(one, Some(one)), Side::Kept, TIMES).unwrap();
+        let mut sides =
+            |id, bid, ask| book.update(Update::sides(Some(id), bid, ask), TIMES).copied();
+        let quote = sides(5, Side::At(one, Some(one)), Side::Kept).unwrap();
         assert_eq!((quote.tick, quote.bid, quote.ask), (1, Some(one), None));
-        let quote = book.sides(5, Side::Withdrawn, Side::At(one, None), TIMES).unwrap();
+        let quote = sides(5, Side::Withdrawn, Side::At(one, None)).unwrap();
         assert_eq!((quote.tick, quote.bid, quote.bid_size, quote.ask), (2, None, None, Some(one)));
-        assert_eq!(book.sides(4, Side::At(one, None), Side::Kept, TIMES), Err(Refusal::LateQuote));
-        let quote = book.sides(6, Side::Kept, Side::Kept, TIMES).unwrap();
+        assert_eq!(sides(4, Side::At(one, None), Side::Kept), Err(Refusal::LateQuote));
+        let quote = sides(6, Side::Kept, Side::Kept).unwrap();
         assert_eq!((quote.tick, quote.bid, quote.receive_time), (3, None, 7));
     }
 
@@ -262,16 +363,56 @@ mod tests {
     fn trades_are_ordered_by_id_in_their_stream_and_by_time_between_streams() {
         use TradeStream::{Aggregates, Trades};
         let mut book = Book::new(InstrumentId(0));
-        book.trade(trade(Trades, 900, 1, Some(50)), TIMES).unwrap();
+        last(&mut book, trade(Trades, 900, 1, Some(50)));
         // Another id space: 3 is not late. It is older in time, so it does not move the last price.
-        let quote = book.trade(trade(Aggregates, 3, 2, Some(49)), TIMES).unwrap();
-        assert_eq!((quote.tick, quote.last), (2, Some(Decimal::ONE)));
-        let quote = book.trade(trade(Aggregates, 4, 2, Some(50)), TIMES).unwrap();
-        assert_eq!((quote.tick, quote.last), (3, Some(Decimal::TWO)));
-        assert_eq!(book.trade(trade(Aggregates, 3, 9, Some(99)), TIMES), Err(Refusal::LateTrade));
+        assert_eq!(last(&mut book, trade(Aggregates, 3, 2, Some(49))), (2, Some(Decimal::ONE)));
+        assert_eq!(last(&mut book, trade(Aggregates, 4, 2, Some(50))), (3, Some(Decimal::TWO)));
+        let late = book.update(trade(Aggregates, 3, 9, Some(99)), TIMES);
+        assert_eq!(late, Err(Refusal::LateTrade));
+        let again = book.update(trade(Aggregates, 4, 9, Some(99)), TIMES);
+        assert_eq!(again, Err(Refusal::DuplicateTrade));
         // Without a time nothing speaks against it.
-        let quote = book.trade(trade(Trades, 901, 1, None), TIMES).unwrap();
-        assert_eq!((quote.tick, quote.last), (4, Some(Decimal::ONE)));
+        assert_eq!(last(&mut book, trade(Trades, 901, 1, None)), (4, Some(Decimal::ONE)));
+        // The order of ids is the order, whatever the times.
+        last(&mut book, trade(Trades, 902, 5, Some(70)));
+        assert_eq!(last(&mut book, trade(Trades, 903, 6, Some(60))), (6, Some(Decimal::from(6))));
+    }
+
+    #[test]
+    fn a_tickers_price_moves_the_last_one_unless_it_is_older_or_has_no_time() {
+        let mut book = Book::new(InstrumentId(0));
+        assert_eq!(last(&mut book, ticker(1, None)), (1, Some(Decimal::ONE)));
+        assert_eq!(last(&mut book, ticker(2, None)), (2, Some(Decimal::TWO)));
+        last(&mut book, trade(TradeStream::Trades, 1, 3, Some(50)));
+        assert_eq!(last(&mut book, ticker(4, None)), (4, Some(Decimal::from(3))));
+        assert_eq!(last(&mut book, ticker(4, Some(49))), (5, Some(Decimal::from(3))));
+        let quote = book.update(ticker(3, Some(51)), TIMES).unwrap();
+        assert_eq!(quote.last_size, Some(Decimal::from(3)), "the same trade, and its size");
+        let quote = book.update(ticker(4, Some(52)), TIMES).unwrap();
+        assert_eq!((quote.last, quote.last_size), (Some(Decimal::from(4)), None));
+        // A trade that is told late, after the ticker that had it, is no news.
+        assert_eq!(
+            last(&mut book, trade(TradeStream::Trades, 2, 9, Some(51))),
+            (8, Some(Decimal::from(4)))
+        );
+    }
+
+    #[test]
+    fn a_trade_told_before_does_not_keep_the_sides_back_that_come_with_it() {
+        let mut book = Book::new(InstrumentId(0));
+        last(&mut book, trade(TradeStream::Trades, 7, 3, Some(50)));
+        let Last::Trade(again) = trade(TradeStream::Trades, 7, 3, Some(50)).last else { panic!() };
+        let both = Update {
+            last: Last::Trade(again),
+            ..Update::sides(Some(1), Side::At(Decimal::ONE, None), Side::Kept)
+        };
+        let quote = book.update(both, TIMES).unwrap();
+        assert_eq!(
+            (quote.tick, quote.bid, quote.last),
+            (2, Some(Decimal::ONE), Some(Decimal::from(3)))
+        );
+        let gone = Update { last: Last::Withdrawn, ..both };
+        assert_eq!(last(&mut book, gone), (3, None));
     }
 
     #[test]

@@ -54,6 +54,10 @@ labelled! {
         Calculated = "calculated",
         /// Anything else about the account: balances, positions, lists.
         Account = "account",
+        /// A known quote sent again while nothing changes, to show that the connection lives.
+        Repeat = "repeat",
+        /// A message of rows without any.
+        Empty = "empty",
     }
 }
 
@@ -103,8 +107,12 @@ labelled! {
         NotOwner = "not_owner",
         /// A quote with a lower update id than the one held.
         LateQuote = "late_quote",
+        /// A change of something whose whole has not been told yet.
+        NoSnapshot = "no_snapshot",
         /// A trade with a lower id than the one held of the same stream.
         LateTrade = "late_trade",
+        /// A trade that has been counted before.
+        DuplicateTrade = "duplicate_trade",
         /// A fill that has been counted before.
         DuplicateFill = "duplicate_fill",
         /// A fill so much older than the newest that it can no longer be told from a duplicate.
@@ -134,15 +142,21 @@ labelled! {
         UnknownField = "unknown_field",
         /// A value that is not known, in a member that is not used.
         UnknownValue = "unknown_value",
+        /// A row of a message with several was one that had been told before, or was older than what
+        /// is held; the other rows were used.
+        RepeatedRow = "repeated_row",
+        /// A row of a message with several was refused for another reason, which the codec's latest
+        /// problem says; the other rows were used.
+        RefusedRow = "refused_row",
     }
 }
 
 /// The class of a message: exactly one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// One tick of one instrument.
+    /// One tick or, of a message with several rows, several: each of one instrument.
     Quote,
-    /// One fill.
+    /// One fill, or several.
     Fill,
     /// A stream or event that is not known.
     Unknown,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::binance;
+use super::answer::Answer;
 use super::class::{Class, Oddities};
+use super::{binance, bitmex, bitstamp, bybit, coinbase, deribit, fills, kraken, okx};
 use crate::market::{Accounts, FeedId, Fill, InstrumentId, Instruments, Quote};
 
 /// Longest accepted message, in bytes.
@@ -74,6 +75,7 @@ pub struct Venue {
     /// What it is, in a few words.
     pub about: &'static str,
     make: fn(&'static str, Context) -> Box<dyn Codec>,
+    answers: fn(&serde_json::Value) -> Vec<Answer>,
 }
 
 impl Venue {
@@ -82,17 +84,96 @@ impl Venue {
     pub fn codec(&self, context: Context) -> Box<dyn Codec> {
         (self.make)(self.name, context)
     }
+
+    /// What a message that the codec called [`Control::Ack`](super::Control::Ack) or
+    /// [`Control::Error`](super::Control::Error) answers, in the order in which it says so; nothing
+    /// if it answers no request that is known here, or is not JSON. Reads the message anew.
+    #[must_use]
+    pub fn answers(&self, message: &[u8]) -> Vec<Answer> {
+        let message = serde_json::from_slice(message);
+        message.map_or_else(|_| Vec::new(), |message| (self.answers)(&message))
+    }
 }
 
 /// Every venue.
 pub const VENUES: &[Venue] = &[
-    Venue { name: "binance", about: "Binance spot", make: binance::spot },
-    Venue { name: "binance-usdm", about: "Binance USDⓈ-M futures", make: binance::futures },
-    Venue { name: "binance-cm", about: "Binance COIN-M futures", make: binance::futures },
+    Venue {
+        name: "binance",
+        about: "Binance spot",
+        make: binance::spot,
+        answers: binance::answers,
+    },
+    Venue {
+        name: "binance-usdm",
+        about: "Binance USDⓈ-M futures",
+        make: binance::futures,
+        answers: binance::answers,
+    },
+    Venue {
+        name: "binance-cm",
+        about: "Binance COIN-M futures",
+        make: binance::futures,
+        answers: binance::answers,
+    },
+    Venue {
+        name: "coinbase",
+        about: "Coinbase Exchange",
+        make: coinbase::exchange,
+        answers: coinbase::exchange_answers,
+    },
+    Venue {
+        name: "coinbase-advanced",
+        about: "Coinbase Advanced Trade",
+        make: coinbase::advanced,
+        answers: coinbase::advanced_answers,
+    },
+    Venue {
+        name: "bitmex",
+        about: "BitMEX",
+        make: bitmex::codec,
+        answers: bitmex::answers,
+    },
+    Venue {
+        name: "bybit",
+        about: "Bybit v5, all categories",
+        make: bybit::codec,
+        answers: bybit::answers,
+    },
+    Venue {
+        name: "deribit",
+        about: "Deribit",
+        make: deribit::codec,
+        answers: deribit::answers,
+    },
+    Venue {
+        name: "okx",
+        about: "OKX v5",
+        make: okx::codec,
+        answers: okx::answers,
+    },
+    Venue { name: "kraken", about: "Kraken spot", make: kraken::codec, answers: kraken::answers },
+    Venue {
+        name: "bitstamp",
+        about: "Bitstamp",
+        make: bitstamp::codec,
+        answers: bitstamp::answers,
+    },
+    Venue {
+        name: "fills",
+        about: "our own lines of fills",
+        make: fills::codec,
+        answers: fills::answers,
+    },
 ];
 
 /// A codec for a feed of the venue called `venue`; `None` if there is no such venue.
 #[must_use]
 pub fn codec(venue: &str, context: Context) -> Option<Box<dyn Codec>> {
-    VENUES.iter().find(|known| known.name == venue).map(|known| known.codec(context))
+    find(venue).map(|known| known.codec(context))
+}
+
+/// The venue called `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Venue> {
+    VENUES.iter().find(|known| known.name == name)
 }

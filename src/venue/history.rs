@@ -1,13 +1,15 @@
-//! Which fills have been seen, so that each counts once.
+//! Which fills and trades have been seen, so that each counts once.
 //!
 //! A trade has one buyer and one seller, so (account, instrument, side, trade id) names a fill; an
-//! account that trades with itself has two fills of one trade id, one a side. Ids of a side rise,
-//! but a venue under load may deliver them out of order, so the newest [`WINDOW`] ids are kept: one
-//! among them is a duplicate, one that is missing among them is merely late and counts. An id below
-//! all that are kept can no longer be told, and is refused as old: it is never counted twice.
+//! account that trades with itself has two fills of one trade id, one a side.
 //!
-//! Keeping the highest id alone was the other choice: smaller, but it loses a fill that is late by
-//! one place.
+//! Where ids rise ([`History`]), a venue under load may still deliver them out of order, so the
+//! newest [`WINDOW`] ids are kept: one among them is a duplicate, one that is missing among them is
+//! merely late and counts. An id below all that are kept can no longer be told, and is refused as
+//! old: it is never counted twice. Keeping the highest id alone was the other choice: smaller, but
+//! it loses a fill that is late by one place.
+//!
+//! Where ids have no order ([`Recents`](super::recents::Recents)), the last ten thousand are kept.
 
 use foldhash::HashMap;
 

@@ -122,6 +122,31 @@ impl<'a> Scanner<'a> {
         Ok(Some(key))
     }
 
+    /// Steps into an array, to be read by [`element`](Self::element) and [`value`](Self::value).
+    #[inline]
+    pub(super) fn enter_array(&mut self) -> Result<(), Fault> {
+        self.expect(b'[')
+    }
+
+    /// Whether the array stepped into has a further element, before which the scanner then stands;
+    /// passes the closing bracket if not. `first` must be true for the first element and false
+    /// after.
+    #[inline]
+    pub(super) fn element(&mut self, first: bool) -> Result<bool, Fault> {
+        match self.next_byte() {
+            b']' => {
+                self.at += 1;
+                Ok(false)
+            }
+            b',' if !first => {
+                self.at += 1;
+                Ok(true)
+            }
+            _ if first => Ok(true),
+            _ => Err(Fault::Malformed),
+        }
+    }
+
     /// Passes a key of one letter and its colon, written without white space before or between, as
     /// nearly all keys are; `None`, and nothing passed, if anything else comes. `first` as for
     /// [`key`](Self::key).
@@ -471,6 +496,18 @@ mod tests {
         scanner.finish()
     }
 
+    /// By elements and values, as a codec reads an array.
+    fn by_elements(text: &[u8]) -> Result<(), Fault> {
+        let mut scanner = Scanner::new(text);
+        scanner.enter_array()?;
+        let mut first = true;
+        while scanner.element(first)? {
+            scanner.value()?;
+            first = false;
+        }
+        scanner.finish()
+    }
+
     fn agrees(text: &[u8]) {
         let oracle = serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
         let ours = whole(text);
@@ -480,6 +517,8 @@ mod tests {
         } else {
             assert!(stepwise(text).is_err());
         }
+        let array = ours.is_ok_and(|span| span.kind == Kind::Array);
+        assert_eq!(by_elements(text).is_ok(), array, "{:?}", String::from_utf8_lossy(text));
     }
 
     #[test]

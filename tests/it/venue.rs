@@ -5,9 +5,14 @@
 
 mod cases;
 mod control;
+mod executions;
+mod folds;
 mod fills;
 mod golden;
+mod merging;
 mod mutation;
 mod oracle;
+mod peculiar;
 mod recordings;
+mod samples;
 mod subject;

@@ -4,7 +4,7 @@ use tidegate::market::fill::Side;
 use tidegate::market::{AccountId, Volume};
 use tidegate::venue::{Class, Event, Refusal, Unused};
 
-use super::golden::{FUTURES_FILL, SAMPLES, SPOT_FILL};
+use super::samples::binance::{FUTURES_FILL, SAMPLES, SPOT_FILL};
 use super::subject::{RECEIVED, Subject, decimal, insert, remove, set};
 
 const FILLS: [(&str, &str); 3] =

@@ -7,11 +7,12 @@ use rand::{Rng as _, RngExt as _, SeedableRng};
 use tidegate::market::Decimal;
 use tidegate::venue::{Class, Codec, Event, VENUES};
 
-use super::golden::{FUTURES_FILL, SAMPLES, SPOT_FILL};
 use super::recordings;
+use super::samples::{Role, fills, samples_of};
 use super::subject::Subject;
 
-const MUTANTS: usize = 100_000;
+/// Of each venue, in a short run.
+const MUTANTS: usize = 15_000;
 
 /// Pieces that are likely to mean something where they do not belong.
 const PIECES: &[&str] = &[
@@ -104,16 +105,17 @@ fn numbers(message: &[u8]) -> HashSet<Decimal> {
 
 /// The corpus of a venue: our own messages, and real ones if they are at hand.
 fn corpus(venue: &str) -> Vec<Vec<u8>> {
-    let own = SAMPLES.iter().filter(|s| s.venue == venue).map(|s| s.message);
-    let fill = if venue == "binance" { SPOT_FILL } else { FUTURES_FILL };
-    let mut corpus: Vec<Vec<u8>> = own.chain([fill]).map(|m| m.as_bytes().to_vec()).collect();
-    let Some(recordings) = recordings::binance() else {
+    let own = samples_of(venue).into_iter().map(|s| s.message);
+    let fills = fills().filter(|(of, _)| *of == venue).map(|(_, message)| message);
+    let mut corpus: Vec<Vec<u8>> = own.chain(fills).map(|m| m.as_bytes().to_vec()).collect();
+    let Some(recordings) = recordings::of(venue) else {
         eprintln!("SKIPPED: no recordings at hand, so only our own messages were mutated");
         return corpus;
     };
-    for recording in recordings.iter().filter(|recording| recording.venue == venue) {
-        // Every few hundredth, so that the whole recording has its part.
-        let real = recording.messages().step_by(331).filter(|(_, message)| message.len() < 4_000);
+    for recording in &recordings {
+        // Every few hundredth of many, so that the whole recording has its part.
+        let step = (recording.messages().count() / 200).max(1);
+        let real = recording.messages().step_by(step).filter(|(_, message)| message.len() < 4_000);
         corpus.extend(real.map(|(_, message)| message.to_vec()));
     }
     corpus
@@ -121,43 +123,47 @@ fn corpus(venue: &str) -> Vec<Vec<u8>> {
 
 #[test]
 fn b06_no_damaged_message_panics_or_makes_a_number_that_was_not_in_it() {
-    let mut random = StdRng::seed_from_u64(0x7467);
-    let (mut accepted, mut refused) = (0, 0);
+    damage(MUTANTS);
+}
+
+#[test]
+#[ignore = "a million of each venue: some minutes, or an hour without optimization"]
+fn b06_no_million_of_damaged_messages_does_either() {
+    damage(1_000_000);
+}
+
+/// Reads so many damaged messages of every venue.
+fn damage(mutants: usize) {
     for venue in VENUES {
-        let corpus = corpus(venue.name);
-        for _ in 0..MUTANTS.div_ceil(VENUES.len()) {
+        let venue = venue.name;
+        let mut random = StdRng::seed_from_u64(0x7467);
+        let (mut accepted, mut refused) = (0, 0);
+        let corpus = corpus(venue);
+        for _ in 0..mutants {
             let message = mutate(&corpus[random.random_range(0..corpus.len())], &mut random);
             // A codec of its own: whatever it emits must be from this message alone.
-            let mut subject = Subject::new(venue.name);
+            let mut subject = Subject::new(venue);
             match subject.read(&message) {
                 Class::Refused(_) => refused += 1,
-                Class::Quote => {
+                Class::Quote | Class::Fill => {
                     accepted += 1;
-                    let Event::Quote { quote, .. } = subject.events[0] else { panic!() };
-                    let told = [
-                        quote.bid,
-                        quote.bid_size,
-                        quote.ask,
-                        quote.ask_size,
-                        quote.last,
-                        quote.last_size,
-                    ];
-                    check(&message, &told);
-                }
-                Class::Fill => {
-                    accepted += 1;
-                    let Event::Fill(fill) = subject.events[0] else { panic!() };
-                    check(&message, &[Some(fill.price), Some(fill.quantity)]);
+                    for event in &subject.events {
+                        check(&message, event);
+                    }
                 }
                 _ => {}
             }
         }
+        assert!(accepted > mutants / 20, "{accepted}: too few of {venue} still meant something");
+        assert!(refused > mutants / 20, "{refused}: too few of {venue} were damaged enough");
     }
-    assert!(accepted > MUTANTS / 20, "{accepted}: too few still meant something to prove much");
-    assert!(refused > MUTANTS / 20, "{refused}: too few were damaged enough to prove much");
 }
 
-fn check(message: &[u8], told: &[Option<Decimal>]) {
+fn check(message: &[u8], event: &Event) {
+    let told = match event {
+        Event::Quote { quote, .. } => Role::QUOTED.map(|role| role.of(quote)).to_vec(),
+        Event::Fill(fill) => vec![Some(fill.price), Some(fill.quantity)],
+    };
     let there = numbers(message);
     for number in told.iter().flatten() {
         assert!(there.contains(number), "{number} from {}", String::from_utf8_lossy(message));
@@ -167,20 +173,17 @@ fn check(message: &[u8], told: &[Option<Decimal>]) {
 #[test]
 fn a_codec_that_has_read_any_damage_still_reads_the_next_good_message() {
     let mut random = StdRng::seed_from_u64(7);
-    for venue in VENUES {
-        let samples: Vec<_> = SAMPLES.iter().filter(|s| s.venue == venue.name).collect();
+    for venue in VENUES.iter().filter(|venue| !samples_of(venue.name).is_empty()) {
+        let samples = samples_of(venue.name);
         let mut subject = Subject::new(venue.name);
         let mut ticks = 0;
-        for _ in 0..2_000 {
+        for round in 0..2_000 {
             let sample = samples[random.random_range(0..samples.len())];
-            let mut damaged = mutate(sample.message.as_bytes(), &mut random);
             // Another symbol, so that what damage makes of it stays beside the good one.
-            while let Some(at) = memchr::memmem::find(&damaged, b"SOL") {
-                damaged[at..at + 3].copy_from_slice(b"BAD");
-            }
-            subject.read(&damaged);
+            let damaged = sample.of(sample.message, "BADLY");
+            subject.read(mutate(damaged.as_bytes(), &mut random));
             ticks += 1;
-            assert_eq!(subject.quote(sample.message).tick, ticks);
+            assert_eq!(subject.quote(&sample.numbered(round)).tick, ticks);
         }
     }
 }
@@ -188,12 +191,14 @@ fn a_codec_that_has_read_any_damage_still_reads_the_next_good_message() {
 #[test]
 fn random_bytes_panic_nowhere() {
     let mut random = StdRng::seed_from_u64(9);
-    let mut subject = Subject::new("binance");
-    for length in 0..2_000 {
-        let mut bytes = vec![0; length];
-        random.fill_bytes(&mut bytes);
-        subject.read(&bytes);
+    for venue in VENUES {
+        let mut subject = Subject::new(venue.name);
+        for length in 0..2_000 {
+            let mut bytes = vec![0; length];
+            random.fill_bytes(&mut bytes);
+            subject.read(&bytes);
+        }
+        let codec: &mut dyn Codec = subject.codec.as_mut();
+        codec.new_session();
     }
-    let codec: &mut dyn Codec = subject.codec.as_mut();
-    codec.new_session();
 }

@@ -54,7 +54,81 @@ pub(crate) fn binance_conversations() -> Option<Vec<Recording>> {
     files.into_iter().map(|(venue, file)| conversation(venue, &folder, file)).collect()
 }
 
-fn folder() -> Option<PathBuf> {
+/// Every recording that is known of: its venue, and its file in the folder.
+#[allow(dead_code, reason = "the bench has no use for it")]
+pub(crate) const FILES: &[(&str, &str)] = &[
+    ("binance", "binance/spot/btcusdt_20240808.gz"),
+    ("binance", "binance/spot/ethusdt_20240808.gz"),
+    ("binance-usdm", "binance/usdm/btcusdt_20240808.gz"),
+    ("binance-cm", "binance/cm/btcusd_perp_20240808.gz"),
+    ("binance-cm", "binance/cm/ethusd_perp_20240808.gz"),
+    ("binance", "binance/cryptofeed/cf_binance.jsonl.zst"),
+    ("binance", "binance/cryptofeed/cf_binance_us.jsonl.zst"),
+    ("binance", "binance/cryptofeed/cfv1_binance-ee25be.0.gz"),
+    ("binance-usdm", "binance/cryptofeed/cf_binance_futures.jsonl.zst"),
+    ("binance-cm", "binance/cryptofeed/cf_binance_delivery.jsonl.zst"),
+    ("coinbase", "coinbase/cfv1_coinbase_first_third.ws.gz"),
+    ("coinbase-advanced", "coinbase/cf_coinbase_first_third.jsonl.zst"),
+    ("kraken", "kraken/cf_kraken.jsonl.zst"),
+    ("kraken", "kraken/cfv1_kraken.ws.48.0.gz"),
+    ("kraken", "kraken/cfv1_kraken.ws.49.0.gz"),
+    ("kraken", "kraken/cfv1_kraken.ws.50.0.gz"),
+    ("bitstamp", "bitstamp/cf_bitstamp.jsonl.zst"),
+    ("bitstamp", "bitstamp/bitstamp_2015-05-01_orders_first_third.log.xz"),
+];
+
+/// Those of a venue that can be read; `None` if there are none at hand.
+#[allow(dead_code, reason = "the bench has no use for it")]
+pub(crate) fn of(venue: &str) -> Option<Vec<Recording>> {
+    let folder = folder()?;
+    let files = FILES.iter().filter(|(of, _)| *of == venue);
+    let found: Vec<Recording> = files
+        .filter_map(|(venue, file)| Some(captured(venue, file, &unpacked(&folder.join(file))?)))
+        .collect();
+    (!found.is_empty()).then_some(found)
+}
+
+/// The text of a file, if it is there and can be unpacked: for xz by the program of that name.
+#[allow(dead_code, reason = "the bench has no use for it")]
+pub(crate) fn unpacked(path: &Path) -> Option<Vec<u8>> {
+    let packed = std::fs::read(path).ok()?;
+    let mut text = Vec::new();
+    match path.extension()?.to_str()? {
+        "gz" => drop(flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut text).ok()?),
+        "zst" => text = zstd::decode_all(packed.as_slice()).ok()?,
+        "xz" => {
+            let done = std::process::Command::new("xz").arg("-dc").arg(path).output();
+            let Some(done) = done.ok().filter(|done| done.status.success()) else {
+                eprintln!("SKIPPED: {} needs the program xz", path.display());
+                return None;
+            };
+            text = done.stdout;
+        }
+        _ => text = packed,
+    }
+    Some(text)
+}
+
+/// The messages of a capture of either kind, or of lines with a time before them.
+#[allow(dead_code, reason = "the bench has no use for it")]
+pub(crate) fn captured(venue: &'static str, name: &str, text: &[u8]) -> Recording {
+    let mut recording = empty(venue, name);
+    for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        if line.starts_with(b"{\"t\":") {
+            let record: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
+            if record["t"] == "recv" {
+                recording.push(0, record["data"].as_str().unwrap_or_default().as_bytes());
+            }
+        } else if line[0].is_ascii_digit() {
+            let space = memchr::memchr(b' ', line).unwrap_or(line.len() - 1);
+            recording.push(0, &line[space + 1..]);
+        }
+    }
+    recording
+}
+
+/// The folder of recordings, if there is one above the package.
+pub(crate) fn folder() -> Option<PathBuf> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().map(|above| above.join("shared/feeds")).find(|path| path.is_dir())
 }

@@ -40,8 +40,8 @@ impl Subject {
         let message = message.as_ref();
         let decoded = self.codec.decode(message, RECEIVED, &mut self.events);
         self.oddities = decoded.oddities.iter().collect();
-        let expected = usize::from(matches!(decoded.class, Class::Quote | Class::Fill));
-        assert_eq!(self.events.len(), expected, "{}", String::from_utf8_lossy(message));
+        let expected = matches!(decoded.class, Class::Quote | Class::Fill);
+        assert_eq!(!self.events.is_empty(), expected, "{}", String::from_utf8_lossy(message));
         decoded.class
     }
 
@@ -49,6 +49,7 @@ impl Subject {
     pub(crate) fn quote(&mut self, message: &str) -> Quote {
         let class = self.read(message);
         assert_eq!(class, Class::Quote, "{message}: {:?}", self.codec.last_problem());
+        assert_eq!(self.events.len(), 1, "{message}");
         let Event::Quote { quote, .. } = self.events[0] else { panic!("no quote: {message}") };
         quote
     }
@@ -89,15 +90,61 @@ pub(crate) fn decimal(text: &str) -> Decimal {
     tidegate::market::decimal::parse(text.as_bytes()).unwrap()
 }
 
-/// Where the value of `"key":` stands: the last such key, which is the innermost.
-fn place(message: &str, key: &str) -> std::ops::Range<usize> {
-    let key = format!("\"{key}\":");
-    let start = message.rfind(&key).unwrap_or_else(|| panic!("no {key} in {message}")) + key.len();
-    let length = match message.as_bytes()[start] {
-        b'"' => message[start + 1..].find('"').unwrap() + 2,
-        _ => message[start..].find([',', '}']).unwrap(),
+/// Where the value of a member stands. A path is the member's name (the last of that name, which is
+/// the innermost), then places in arrays: `bids.0.1`. A path that begins with `$` starts at the
+/// whole message.
+fn place(message: &str, path: &str) -> std::ops::Range<usize> {
+    let mut steps = path.split('.');
+    let head = steps.next().unwrap();
+    let start = if head == "$" {
+        0
+    } else {
+        let key = format!("\"{head}\":");
+        message.rfind(&key).unwrap_or_else(|| panic!("no {path} in {message}")) + key.len()
     };
-    start..start + length
+    let mut at = skip_space(message, start);
+    for step in steps {
+        let element: usize = step.parse().unwrap();
+        assert_eq!(message.as_bytes()[at], b'[', "{path} in {message}");
+        at = skip_space(message, at + 1);
+        for _ in 0..element {
+            at = skip_space(message, end_of_value(message, at));
+            assert_eq!(message.as_bytes()[at], b',', "{path} in {message}");
+            at = skip_space(message, at + 1);
+        }
+    }
+    at..end_of_value(message, at)
+}
+
+fn skip_space(message: &str, at: usize) -> usize {
+    at + message[at..].find(|c: char| !c.is_whitespace()).unwrap()
+}
+
+/// Where the value that starts at `at` ends.
+pub(crate) fn end_of_value(message: &str, at: usize) -> usize {
+    let bytes = message.as_bytes();
+    let (mut depth, mut position) = (0, at);
+    loop {
+        match bytes[position] {
+            b'"' => {
+                position += 1;
+                while bytes[position] != b'"' {
+                    position += if bytes[position] == b'\\' { 2 } else { 1 };
+                }
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 0 => return position,
+            b'}' | b']' => depth -= 1,
+            b',' | b' ' | b'\n' if depth == 0 => return position,
+            _ => {}
+        }
+        position += 1;
+        if depth == 0
+            && (position == bytes.len() || matches!(bytes[position - 1], b'"' | b'}' | b']'))
+        {
+            return position;
+        }
+    }
 }
 
 /// The value of a member as it is written.
