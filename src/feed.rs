@@ -10,10 +10,11 @@
 //! | [`Recording`] | a recording to play: from its file, or unpacked in memory |
 //! | [`Replay`] | several recordings merged by receive time, on an anchored schedule |
 //! | [`LineFeed`] | live messages, one a line, from a TCP address or standard input |
+//! | [`LiveFeed`](live::LiveFeed) | live messages over a WebSocket, from a venue that is asked for them |
 //! | [`Simulator`] | made-up Binance messages from a seed |
 //! | [`inspect`] | counts, span and damage of a recording |
 //!
-//! Nothing here reads a clock but [`LineFeed`], which stamps what it receives; a [`Replay`] is told
+//! Nothing here reads a clock but the live feeds, which stamp what they receive; a [`Replay`] is told
 //! the time and says until when to wait, and [`wait_until`] does the waiting.
 //!
 //! ```
@@ -59,6 +60,7 @@ mod capture;
 mod format;
 mod inspect;
 mod lines;
+pub mod live;
 mod reader;
 mod recorder;
 mod recording;

@@ -10,6 +10,7 @@
 //! | [`codec`](mod@codec) | the trait, its events, and the list of venues |
 //! | [`answer`] | which request of which channel a venue granted or refused |
 //! | [`class`] | what a message turned out to be, each with a stable label |
+//! | [`dialect`] | how each venue is asked, over a live connection |
 //! | `json` | a borrowed scanner over JSON text: spans, no values |
 //! | `members` | members and elements of a message, found in one pass |
 //! | `read` | numbers, ids and times from such spans |
@@ -44,6 +45,7 @@ pub mod class;
 pub mod codec;
 mod coinbase;
 mod deribit;
+pub mod dialect;
 mod fills;
 mod history;
 mod json;

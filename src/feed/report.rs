@@ -23,11 +23,13 @@ pub enum BadLine {
     /// On a line feed: the connection broke before the line's end. (The torn last line of a
     /// recording is [`DamageKind::TornLine`].)
     Torn,
+    /// On a live feed: a binary message that is neither text nor packed text, or is cut short.
+    NotUnpacked,
 }
 
 impl BadLine {
     /// Every reason, in the order of declaration.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::TooLong,
         Self::NotUtf8,
         Self::Unrecognised,
@@ -35,6 +37,7 @@ impl BadLine {
         Self::NoText,
         Self::NotARecord,
         Self::Torn,
+        Self::NotUnpacked,
     ];
 
     /// The reason as one word, for counts and metrics.
@@ -48,6 +51,7 @@ impl BadLine {
             Self::NoText => "no_text",
             Self::NotARecord => "not_a_record",
             Self::Torn => "torn",
+            Self::NotUnpacked => "not_unpacked",
         }
     }
 }
@@ -77,6 +81,9 @@ impl fmt::Display for BadLine {
                  expected",
             ),
             Self::Torn => f.write_str("the connection broke in the middle of the line"),
+            Self::NotUnpacked => f.write_str(
+                "the binary message is neither text nor text packed with gzip, zlib or deflate",
+            ),
         }
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::class::{Class, Oddities};
+use super::dialect::{self, Spoken};
 use super::{binance, bitmex, bitstamp, bybit, coinbase, deribit, fills, kraken, okx};
+use crate::feed::live::Dialect;
 use crate::market::{Accounts, FeedId, Fill, InstrumentId, Instruments, Quote};
 
 /// Longest accepted message, in bytes.
@@ -76,6 +78,7 @@ pub struct Venue {
     pub about: &'static str,
     make: fn(&'static str, Context) -> Box<dyn Codec>,
     answers: fn(&serde_json::Value) -> Vec<Answer>,
+    spoken: Option<Spoken>,
 }
 
 impl Venue {
@@ -83,6 +86,18 @@ impl Venue {
     #[must_use]
     pub fn codec(&self, context: Context) -> Box<dyn Codec> {
         (self.make)(self.name, context)
+    }
+
+    /// How it is spoken to over a live connection; `None` where it cannot be.
+    #[must_use]
+    pub fn dialect(&self) -> Option<Box<dyn Dialect>> {
+        self.spoken.map(|spoken| (spoken.make)())
+    }
+
+    /// The channels that are asked for if nothing else is said.
+    #[must_use]
+    pub fn channels(&self) -> &'static [&'static str] {
+        self.spoken.map_or(&[], |spoken| spoken.channels)
     }
 
     /// What a message that the codec called [`Control::Ack`](super::Control::Ack) or
@@ -102,67 +117,108 @@ pub const VENUES: &[Venue] = &[
         about: "Binance spot",
         make: binance::spot,
         answers: binance::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Binance),
+            channels: &["bookTicker", "trade"],
+        }),
     },
     Venue {
         name: "binance-usdm",
         about: "Binance USDⓈ-M futures",
         make: binance::futures,
         answers: binance::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Binance),
+            channels: &["bookTicker", "trade"],
+        }),
     },
     Venue {
         name: "binance-cm",
         about: "Binance COIN-M futures",
         make: binance::futures,
         answers: binance::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Binance),
+            channels: &["bookTicker", "trade"],
+        }),
     },
     Venue {
         name: "coinbase",
         about: "Coinbase Exchange",
         make: coinbase::exchange,
         answers: coinbase::exchange_answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Exchange),
+            channels: &["ticker", "matches"],
+        }),
     },
     Venue {
         name: "coinbase-advanced",
         about: "Coinbase Advanced Trade",
         make: coinbase::advanced,
         answers: coinbase::advanced_answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Advanced),
+            channels: &["ticker", "market_trades"],
+        }),
     },
     Venue {
         name: "bitmex",
         about: "BitMEX",
         make: bitmex::codec,
         answers: bitmex::answers,
+        spoken: Some(Spoken { make: || Box::new(dialect::Bitmex), channels: &["quote", "trade"] }),
     },
     Venue {
         name: "bybit",
         about: "Bybit v5, all categories",
         make: bybit::codec,
         answers: bybit::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Bybit),
+            channels: &["orderbook.1", "publicTrade"],
+        }),
     },
     Venue {
         name: "deribit",
         about: "Deribit",
         make: deribit::codec,
         answers: deribit::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Deribit),
+            channels: &["quote", "trades.100ms"],
+        }),
     },
     Venue {
         name: "okx",
         about: "OKX v5",
         make: okx::codec,
         answers: okx::answers,
+        spoken: Some(Spoken { make: || Box::new(dialect::Okx), channels: &["bbo-tbt", "trades"] }),
     },
-    Venue { name: "kraken", about: "Kraken spot", make: kraken::codec, answers: kraken::answers },
+    Venue {
+        name: "kraken",
+        about: "Kraken spot",
+        make: kraken::codec,
+        answers: kraken::answers,
+        spoken: Some(Spoken { make: || Box::new(dialect::Kraken), channels: &["ticker", "trade"] }),
+    },
     Venue {
         name: "bitstamp",
         about: "Bitstamp",
         make: bitstamp::codec,
         answers: bitstamp::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Bitstamp),
+            channels: &["order_book", "live_trades"],
+        }),
     },
     Venue {
         name: "fills",
         about: "our own lines of fills",
         make: fills::codec,
         answers: fills::answers,
+        spoken: None,
     },
 ];
 

@@ -6,8 +6,8 @@
 mod cases;
 mod control;
 mod executions;
-mod folds;
 mod fills;
+mod folds;
 mod golden;
 mod merging;
 mod mutation;

@@ -91,14 +91,8 @@ fn ours(venue: &'static str, path: &Path) -> (BTreeMap<String, Last>, u64) {
         );
         for event in &subject.events {
             let Event::Quote { instrument, quote } = event else { panic!() };
-            let numbers = [
-                quote.bid,
-                quote.bid_size,
-                quote.ask,
-                quote.ask_size,
-                quote.last,
-                quote.last_size,
-            ];
+            let numbers =
+                [quote.bid, quote.bid_size, quote.ask, quote.ask_size, quote.last, quote.last_size];
             let name = subject.instruments.name(*instrument).to_owned();
             let (texts, tick) = last.entry(name).or_default();
             assert_eq!(quote.tick, *tick + 1, "ticks rise by one");
