@@ -57,6 +57,7 @@
 
 mod capture;
 mod format;
+mod index;
 mod inspect;
 mod lines;
 mod reader;
@@ -65,12 +66,14 @@ mod recording;
 mod replay;
 mod report;
 mod seeded;
+mod selection;
 mod simulate;
 mod unpack;
 mod wait;
 mod window;
 
 pub use format::{Format, Mark, Record, RecordKind, VERSION};
+pub use index::{FrameEntry, Index, IndexState};
 pub use inspect::{Inspection, inspect};
 pub use lines::{LineFeed, LineFeedOptions, LineSource, LineSourceError, LineStep};
 pub use reader::Reader;
@@ -78,6 +81,7 @@ pub use recorder::{RecordError, Recorder, RecorderOptions, RecorderSummary};
 pub use recording::Recording;
 pub use replay::{Replay, ReplayOptions, Speed, SpeedError, SpeedFactor, Step};
 pub use report::{BadCount, BadLine, Damage, DamageKind, OpenError, OpenProblem, Tally};
+pub use selection::{Keep, Selection};
 pub use simulate::{
     AccountTotal, SimulateError, SimulateOptions, SimulateSummary, Simulator, simulate,
 };
