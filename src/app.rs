@@ -6,6 +6,7 @@
 
 mod feeds;
 mod limits;
+mod record;
 mod reload;
 
 use std::io::{self, Write};
@@ -26,6 +27,7 @@ use crate::ingest::Feeds;
 use crate::market::{Accounts, Instruments, VolumeKeys};
 use crate::ops::{self, Admin, Readiness, Reload as _};
 use feeds::RunningFeeds;
+pub use record::{RecordPlan, Recorded};
 use reload::Reloads;
 
 /// What to run.

@@ -35,8 +35,8 @@ pub use error::{ConfigError, ConfigErrors};
 pub use keys::{Effect, KEYS, Key, KeyInfo};
 pub use reload::{Part, PartError, ReloadError, ReloadReport, Reloader};
 pub use settings::{
-    AdminSettings, Confirm, FeedSettings, GatewaySettings, Input, Lines, Recording, Settings,
-    Speed, Start, SubscriberSettings,
+    AdminSettings, Confirm, FeedSettings, GatewaySettings, Input, Lines, RecordSettings, Recording,
+    Settings, Speed, Start, SubscriberSettings,
 };
 pub use source::{EMBEDDED_DEFAULT, MAX_FILE_BYTES, Source, VENUES};
 pub use time::format as format_duration;

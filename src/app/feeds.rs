@@ -9,8 +9,13 @@ use anyhow::{Context as _, anyhow};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::{FeedSettings, Input, Lines, Recording as Source, Settings, Speed, Start};
-use crate::feed::{LineFeed, LineFeedOptions, LineSource, Recording, Replay, ReplayOptions};
+use crate::config::{
+    FeedSettings, Input, Lines, RecordSettings, Recording as Source, Settings, Speed, Start,
+};
+use crate::feed::{
+    LineFeed, LineFeedOptions, LineSource, Place, RecordTap, Recorders, Recording, Replay,
+    ReplayOptions, Rolling, RollingOptions, TapOptions,
+};
 use crate::gateway::{Gateway, LedgerStage};
 use crate::ingest::{Feed, Intake, run};
 use crate::market::health::{Health, StaleReason};
@@ -36,13 +41,14 @@ pub(super) struct RunningFeeds {
     threads: Vec<JoinHandle<()>>,
     /// Kept alive: dropping a worker would stop it hard.
     workers: Vec<(Worker<crate::worker::Conflation>, Worker<crate::worker::Coalescing>)>,
+    recorders: Recorders,
     clock: Clock,
 }
 
 impl RunningFeeds {
     /// Ends every feed and waits until what they took in has reached board and ledger; at most
     /// about `most`.
-    pub(super) fn stop(self, most: Duration) {
+    pub(super) fn stop(mut self, most: Duration) {
         self.stop.cancel();
         let until = self.clock.now() + most;
         for thread in self.threads {
@@ -54,6 +60,9 @@ impl RunningFeeds {
             } else if thread.join().is_err() {
                 tracing::error!("a feed's thread panicked");
             }
+        }
+        if !self.recorders.finish(until.since(self.clock.now())) {
+            tracing::error!("a recorder did not end in time; its last second may be lost");
         }
         for (quotes, fills) in &self.workers {
             for completion in [quotes.completion(), fills.completion()] {
@@ -79,10 +88,16 @@ pub(super) fn start(
         .collect::<anyhow::Result<Vec<_>>>()?;
     let stop = CancellationToken::new();
     let (mut threads, mut workers) = (Vec::new(), Vec::new());
+    let mut recorders = Recorders::new(clock.clone());
     for ((settings, opened), id) in settings.feeds.iter().zip(opened).zip(0_u16..) {
         let feed = gateway.feeds().get(FeedId(id)).clone();
-        let (intake, pair) = intake(settings, &feed, gateway)
+        let (mut intake, pair) = intake(settings, &feed, gateway)
             .with_context(|| format!("feed {:?}: starting its workers", settings.name))?;
+        if let Some(record) = &settings.record {
+            let tap = tap(&mut recorders, &settings.name, record)
+                .with_context(|| format!("feed {:?}", settings.name))?;
+            intake.record_to(tap);
+        }
         workers.push(pair);
         let (clock, stop, start) = (clock.clone(), stop.clone(), settings.start);
         let thread = std::thread::Builder::new()
@@ -102,7 +117,31 @@ pub(super) fn start(
             .with_context(|| format!("feed {:?}: starting its thread", settings.name))?;
         threads.push(thread);
     }
-    Ok(RunningFeeds { stop, threads, workers, clock: clock.clone() })
+    Ok(RunningFeeds { stop, threads, workers, recorders, clock: clock.clone() })
+}
+
+/// Starts a feed's recorder.
+fn tap(
+    recorders: &mut Recorders,
+    name: &str,
+    settings: &RecordSettings,
+) -> anyhow::Result<RecordTap> {
+    let place = Place::Folder(settings.folder.clone());
+    let rolling = Rolling::new(name, place, rolling_options(settings))?;
+    let queue_bytes = usize::try_from(settings.queue_bytes).unwrap_or(usize::MAX);
+    Ok(recorders.start(name, rolling, TapOptions { queue_bytes })?)
+}
+
+/// A recorder's files, as the settings want them: zero stands for no bound.
+pub(super) fn rolling_options(settings: &RecordSettings) -> RollingOptions {
+    let bytes = |bytes: u64| (bytes > 0).then_some(bytes);
+    RollingOptions {
+        rotate_bytes: bytes(settings.rotate_bytes),
+        rotate_every: (!settings.rotate_every.is_zero()).then_some(settings.rotate_every),
+        keep_files: (settings.keep_files > 0).then_some(settings.keep_files),
+        keep_bytes: bytes(settings.keep_bytes),
+        ..RollingOptions::default()
+    }
 }
 
 /// Says that a feed has failed if its thread ends by a panic.
@@ -119,12 +158,12 @@ impl Drop for Guard {
     }
 }
 
-enum Opened {
+pub(super) enum Opened {
     Replay(Box<Replay>),
     Lines(Box<LineFeed>),
 }
 
-fn open(settings: &FeedSettings, clock: &Clock) -> anyhow::Result<Opened> {
+pub(super) fn open(settings: &FeedSettings, clock: &Clock) -> anyhow::Result<Opened> {
     match &settings.input {
         Input::Recording(sources) => {
             let recordings = sources.iter().map(recording).collect::<anyhow::Result<Vec<_>>>()?;

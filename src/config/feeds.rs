@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use toml::de::{DeTable, DeValue};
 
-use super::check::{DAY, MIB, NO_TIME, Rules, choice, duration, one_of};
+use super::check::{DAY, HOUR, MIB, NO_TIME, Rules, choice, duration, one_of};
 use super::raw::{Located, Problems, Section, Span, described};
-use super::settings::{FeedSettings, Input, Lines, Recording, Speed, Start};
+use super::settings::{FeedSettings, Input, Lines, RecordSettings, Recording, Speed, Start};
 
 /// The feeds one by one, and what must differ between them.
 pub(super) fn feeds<'d>(
@@ -88,6 +88,7 @@ fn feed(mut section: Section<'_, '_, '_>, rules: &Rules<'_>) -> FeedSettings {
         ),
         max_gap: duration(s, "max_gap", NO_TIME, DAY, default.max_gap),
         queue: s.size("queue", 1, MIB, default.queue),
+        record: record(s, rules),
         ..default
     };
     section.finish();
@@ -201,6 +202,46 @@ fn lines(section: &mut Section<'_, '_, '_>) -> Option<Located<Option<Lines>>> {
         section.wrong("lines", &span, format!("must be {RIGHT}, not {text:?}"));
     }
     Some(Located { value, span })
+}
+
+/// Where a feed is recorded.
+fn record(section: &mut Section<'_, '_, '_>, rules: &Rules<'_>) -> Option<RecordSettings> {
+    const WORD: &str = "record";
+    const MOST: u64 = 1 << 50;
+    const MIB: u64 = 1 << 20;
+    let Located { value, span } = section.take(WORD)?;
+    let DeValue::Table(table) = value else {
+        let message = format!("must be a section, written [feed.record], not {}", described(value));
+        section.wrong(WORD, &span, message);
+        return None;
+    };
+    let path = format!("{}.{WORD}", section.path);
+    let mut section = Section::of(section.problems, path, span, table);
+    let s = &mut section;
+    let folder = match s.text("folder", || "a folder".to_owned()) {
+        Some(Located { value: "", span }) => {
+            s.wrong("folder", &span, "must be a folder, not an empty text");
+            PathBuf::new()
+        }
+        Some(Located { value, .. }) => rules.folder.join(value),
+        None => {
+            if s.take("folder").is_none() {
+                s.missing("folder", "is missing: a recorder has one, such as \"recordings\"");
+            }
+            PathBuf::new()
+        }
+    };
+    let default = RecordSettings::new(folder);
+    let checked = RecordSettings {
+        rotate_bytes: s.count("rotate_bytes", 0, MOST, default.rotate_bytes),
+        rotate_every: duration(s, "rotate_every", NO_TIME, 24 * 366 * HOUR, default.rotate_every),
+        keep_files: s.integer("keep_files", 0, 1_000_000, default.keep_files),
+        keep_bytes: s.count("keep_bytes", 0, MOST, default.keep_bytes),
+        queue_bytes: s.count("queue_bytes", MIB, 4096 * MIB, default.queue_bytes),
+        ..default
+    };
+    section.finish();
+    Some(checked)
 }
 
 fn is_host_and_port(address: &str) -> bool {

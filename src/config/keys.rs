@@ -163,6 +163,7 @@ pub(super) const FEED_KEYS: &[FeedKeyInfo] = &[
     feed_key!("start", |feed| feed.start),
     feed_key!("max_gap", |feed| feed.max_gap),
     feed_key!("queue", |feed| feed.queue),
+    feed_key!("record", |feed| feed.record.clone()),
 ];
 
 #[cfg(test)]
@@ -198,6 +199,7 @@ mod tests {
         let mut recorded =
             FeedSettings::new("a", "binance", Input::Recording(vec![Recording::Sample]));
         recorded.account = Some("desk".to_owned());
+        recorded.record = Some(crate::config::RecordSettings::new("recordings"));
         settings.feeds = vec![recorded, FeedSettings::new("b", "b", Input::Lines(Lines::Stdin))];
         let table: BTreeSet<String> = KEYS
             .iter()

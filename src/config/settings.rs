@@ -165,6 +165,42 @@ pub struct FeedSettings {
     pub max_gap: Duration,
     /// Instruments that may be waiting for the board at once (the worker's capacity).
     pub queue: usize,
+    /// Where what the feed receives is recorded; `None`: nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordSettings>,
+}
+
+/// `[feed.record]`: a feed's recorder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordSettings {
+    /// Where the files go; a relative path of the configuration is joined to its folder.
+    pub folder: PathBuf,
+    /// A file of so many bytes is followed by the next; 0: files have any size.
+    pub rotate_bytes: u64,
+    /// A file this old is followed by the next; zero: files get any age.
+    #[serde(serialize_with = "time::serialize")]
+    pub rotate_every: Duration,
+    /// So many files of the feed are kept; 0: all.
+    pub keep_files: u32,
+    /// The files of the feed that are kept have at most so many bytes; 0: any.
+    pub keep_bytes: u64,
+    /// Bytes that may wait for the disk; what comes beyond is lost and counted.
+    pub queue_bytes: u64,
+}
+
+impl RecordSettings {
+    /// A recorder into this folder, all else as documented.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            rotate_bytes: 1 << 30,
+            rotate_every: Duration::from_secs(3600),
+            keep_files: 0,
+            keep_bytes: 0,
+            queue_bytes: 32 << 20,
+        }
+    }
 }
 
 impl FeedSettings {
@@ -181,6 +217,7 @@ impl FeedSettings {
             start: Start::AtOnce,
             max_gap: Duration::from_secs(10),
             queue: 4096,
+            record: None,
         }
     }
 }

@@ -301,6 +301,11 @@ impl Reader {
         }
     }
 
+    /// Where the unpacked text goes on behind the present line.
+    pub(super) fn text_position(&self) -> u64 {
+        self.base.text_offset + self.window.offset(self.window.start())
+    }
+
     /// The file, as it was named.
     #[must_use]
     pub fn name(&self) -> &str {

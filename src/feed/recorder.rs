@@ -248,6 +248,11 @@ impl<W: Write> Recorder<W> {
         self.summary
     }
 
+    /// Records that wait for the flush.
+    pub(super) fn waiting(&self) -> u64 {
+        u64::from(self.waiting_records)
+    }
+
     fn count(&mut self, receive_time: i64) -> Result<(), RecordError> {
         if self.waiting_records == 0 {
             self.waiting_since = receive_time;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::feeds::Feed;
 use crate::clock::Instant;
+use crate::feed::{Mark, RecordTap};
 use crate::market::{Fill, InstrumentId, Quote, Volume, VolumeId, VolumeKeys};
 use crate::venue::{Class, Codec, Event};
 use crate::worker::{
@@ -32,6 +33,7 @@ pub struct Intake<H> {
     fills: CoalescingProducer<VolumeId, Volume, H>,
     volume_keys: Arc<VolumeKeys>,
     events: Vec<Event>,
+    record: Option<RecordTap>,
 }
 
 impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
@@ -52,6 +54,20 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
             fills,
             volume_keys,
             events: Vec::with_capacity(4),
+            record: None,
+        }
+    }
+
+    /// Records what is received from now on.
+    pub fn record_to(&mut self, tap: RecordTap) {
+        self.feed.set_record_figures(tap.figures().clone());
+        self.record = Some(tap);
+    }
+
+    /// The connection was made or broke at `time` (wall), which a recording tells too.
+    pub fn mark(&mut self, time: i64, mark: Mark) {
+        if let Some(tap) = &mut self.record {
+            tap.mark(time, mark);
         }
     }
 
@@ -65,6 +81,9 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
     /// Blocks only while as many instruments are pending as the conflation worker holds. `false`
     /// once a worker has ended, which it does when the gateway stops.
     pub fn message(&mut self, text: &[u8], receive_time: i64, at: Instant) -> bool {
+        if let Some(tap) = &mut self.record {
+            tap.message(receive_time, text);
+        }
         self.events.clear();
         let decoded = self.codec.decode(text, receive_time, &mut self.events);
         self.feed.count(decoded.class, decoded.oddities);

@@ -63,11 +63,14 @@ pub fn play<H: CoalescingHandler<VolumeId, Volume>>(
                             break StaleReason::Shutdown;
                         }
                     }
-                    RecordKind::Mark(Mark::Disconnected) => {
-                        live = false;
-                        feed.set_health(Health::Stale(StaleReason::Disconnected), clock.wall());
+                    RecordKind::Mark(mark) => {
+                        intake.mark(record.receive_time.unwrap_or_else(|| clock.wall()), mark);
+                        // A gap is told as what it is: for a moment nobody knows what happened.
+                        if matches!(mark, Mark::Disconnected | Mark::Gap { .. }) {
+                            live = false;
+                            feed.set_health(Health::Stale(StaleReason::Disconnected), clock.wall());
+                        }
                     }
-                    RecordKind::Mark(_) => {}
                 }
                 records += 1;
                 until_look -= 1;
@@ -100,6 +103,11 @@ pub fn play<H: CoalescingHandler<VolumeId, Volume>>(
             }
             Step::NextPass { .. } => {
                 passes_before = show(&feed, &replay, &passes_before);
+                intake.new_session();
+                now = clock.now();
+            }
+            Step::Jumped { time } => {
+                tracing::info!(feed = feed.name(), time, "a replay jumps");
                 intake.new_session();
                 now = clock.now();
             }
@@ -142,9 +150,11 @@ pub fn receive<H: CoalescingHandler<VolumeId, Volume>>(
                 if std::mem::replace(&mut connected_before, true) {
                     feed.count_reconnect();
                 }
+                intake.mark(clock.wall(), Mark::Connected);
                 feed.set_health(Health::Live, clock.wall());
             }
             LineStep::Disconnected { reason, retry_in } => {
+                intake.mark(clock.wall(), Mark::Disconnected);
                 tracing::info!(feed = feed.name(), reason, ?retry_in, "a line feed is down");
                 feed.note_problem(reason);
                 feed.set_health(Health::Stale(StaleReason::Disconnected), clock.wall());
