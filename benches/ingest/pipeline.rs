@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tidegate::clock::Clock;
+use tidegate::feed::RecordTap;
 use tidegate::gateway::{BoardStage, Gateway, LedgerStage, Limits, Parts};
 use tidegate::ingest::{Feeds, Intake};
 use tidegate::market::{Accounts, FeedId, Instruments, VolumeKeys};
@@ -54,6 +55,14 @@ impl Pipeline {
             })
             .collect();
         Self { gateway, clock, feeds }
+    }
+
+    /// Records what the first feed takes in.
+    #[allow(dead_code, reason = "for the bench of recording alone")]
+    pub fn record_to(&mut self, tap: RecordTap) {
+        if let Some((intake, ..)) = self.feeds.first_mut() {
+            intake.record_to(tap);
+        }
     }
 
     /// Takes every message in; answers the ticks that the board then shows.
