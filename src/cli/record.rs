@@ -82,7 +82,7 @@ pub(super) fn run(args: &RecordArgs) -> anyhow::Result<Exit> {
     let program = Program::prepare()?;
     let Loaded { settings, .. } = load(&args.config, Recordings::Required)?;
     let plan = RecordPlan { feeds: chosen(args, settings)?, length: args.duration };
-    let length = args.duration.map_or(0, |length| millis(length));
+    let length = args.duration.map_or(0, millis);
     let unit = if length == 0 { Unit::Records } else { Unit::Milliseconds };
     let mut progress = Progress::new("recording".to_owned(), length, unit);
     let recorded = program.record(plan, |gone, recorded| {

@@ -301,10 +301,9 @@ struct Sent {
 impl Half {
     #[inline]
     fn add(&mut self, entry: Entry<'_>) {
-        if self.batch.len() + entry.len() > BATCH_BYTES
-            && !self.batch.is_empty()
-            && !self.send(None)
-        {
+        let full = !self.batch.is_empty() && self.batch.len() + entry.len() > BATCH_BYTES;
+        // Behind a loss, nothing goes into the batch that the mark of the gap would come after.
+        if (full || self.lost.is_some()) && !self.send(None) {
             self.lose(entry.time());
             return;
         }
