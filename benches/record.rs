@@ -84,15 +84,18 @@ fn tap(messages: &[Message], folder: &Path, rounds: usize) -> f64 {
         without.new_session();
         for (number, piece) in messages.chunks(PIECE).enumerate() {
             let items = || piece.iter().map(|(time, text)| (0, *time, text.as_slice()));
-            if number % 2 == 0 {
-                cost += processor_time(|| with.run(items()));
-                bare += processor_time(|| without.run(items()));
-            } else {
-                bare += processor_time(|| without.run(items()));
-                cost += processor_time(|| with.run(items()));
-            }
-            while figures.waiting_bytes() > 0 {
-                std::thread::sleep(Duration::from_micros(200));
+            let idle = || {
+                while figures.waiting_bytes() > 0 {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            };
+            for turn in 0..2 {
+                if (number + turn) % 2 == 0 {
+                    cost += processor_time(|| with.run(items()));
+                } else {
+                    bare += processor_time(|| without.run(items()));
+                }
+                idle();
             }
         }
         if round > 0 {

@@ -37,16 +37,14 @@ use crate::worker::{
 
 mod batch;
 
-use batch::{Batch, Entry};
+use batch::{BATCH_BYTES, Batch, Entry};
 
 /// How often batches that are not full are handed on.
 const TICK: Duration = Duration::from_millis(100);
 /// Ticks between two tries to write after a failure: a second.
 const RETRY_TICKS: u32 = 10;
-/// A batch is handed on once it has so many bytes.
-const BATCH_BYTES: usize = 128 << 10;
 /// Emptied batches that are kept to be filled again.
-const SPARE_BATCHES: usize = 4;
+const SPARE_BATCHES: usize = 2;
 
 /// How much a recorder may hold.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +135,12 @@ impl RecordTap {
     /// disk.
     #[inline]
     pub fn message(&mut self, receive_time: i64, text: &[u8]) {
-        guard(&self.half).add(Entry::Message(receive_time, text));
+        let mut half = guard(&self.half);
+        if half.lost.is_none() && half.batch.fits(text) {
+            half.batch.put_message(receive_time, text);
+        } else {
+            half.add(Entry::Message(receive_time, text));
+        }
     }
 
     /// Takes a mark.
@@ -210,7 +213,7 @@ impl Recorders {
             .start(writer, CancellationToken::new())?;
         let half = Arc::new(Mutex::new(Half {
             producer,
-            batch: Batch::default(),
+            batch: Batch::new(),
             lost: None,
             most: options.queue_bytes,
             figures: figures.clone(),
@@ -299,7 +302,7 @@ struct Sent {
 }
 
 impl Half {
-    #[inline]
+    #[cold]
     fn add(&mut self, entry: Entry<'_>) {
         let full = !self.batch.is_empty() && self.batch.len() + entry.len() > BATCH_BYTES;
         // Behind a loss, nothing goes into the batch that the mark of the gap would come after.
@@ -322,7 +325,7 @@ impl Half {
         let batch = std::mem::take(&mut self.batch);
         match self.producer.try_dispatch(Sent { batch, tick }) {
             Ok(()) => {
-                self.batch = guard(&self.spare).pop().unwrap_or_default();
+                self.batch = guard(&self.spare).pop().unwrap_or_else(Batch::new);
                 if let Some((time, lost)) = self.lost.take() {
                     self.batch.put(Entry::Mark(time, Mark::Gap { lost }));
                 }

@@ -9,6 +9,10 @@ pub(super) enum Entry<'a> {
     Mark(i64, Mark),
 }
 
+/// A batch is handed on before it has more bytes than this, if it has anything. Small, so that what
+/// is written here does not drive out of the cache what the feed works with.
+pub(super) const BATCH_BYTES: usize = 64 << 10;
+
 /// Time, kind, and a number: the text's length, or what a gap has lost.
 const HEAD: usize = 8 + 1 + 8;
 
@@ -38,6 +42,27 @@ impl Entry<'_> {
 pub(super) struct Batch(Vec<u8>);
 
 impl Batch {
+    /// An empty one with its room made, so that a record is a copy and nothing else.
+    pub(super) fn new() -> Self {
+        Self(Vec::with_capacity(BATCH_BYTES))
+    }
+
+    /// Whether a message has its place without a batch being handed on.
+    #[inline]
+    pub(super) fn fits(&self, text: &[u8]) -> bool {
+        self.0.len() + HEAD + text.len() <= BATCH_BYTES
+    }
+
+    #[inline]
+    pub(super) fn put_message(&mut self, time: i64, text: &[u8]) {
+        let mut head = [0; HEAD];
+        head[..8].copy_from_slice(&time.to_ne_bytes());
+        head[8] = MESSAGE;
+        head[9..].copy_from_slice(&(text.len() as u64).to_ne_bytes());
+        self.0.extend_from_slice(&head);
+        self.0.extend_from_slice(text);
+    }
+
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -50,21 +75,18 @@ impl Batch {
         self.0.clear();
     }
 
-    #[inline]
     pub(super) fn put(&mut self, entry: Entry<'_>) {
-        let (time, kind, number, text): (i64, u8, u64, &[u8]) = match entry {
-            Entry::Message(time, text) => (time, MESSAGE, text.len() as u64, text),
-            Entry::Mark(time, Mark::Connected) => (time, CONNECTED, 0, &[]),
-            Entry::Mark(time, Mark::Disconnected) => (time, DISCONNECTED, 0, &[]),
-            Entry::Mark(time, Mark::Gap { lost }) => (time, GAP, lost, &[]),
+        let (time, kind, number) = match entry {
+            Entry::Message(time, text) => return self.put_message(time, text),
+            Entry::Mark(time, Mark::Connected) => (time, CONNECTED, 0),
+            Entry::Mark(time, Mark::Disconnected) => (time, DISCONNECTED, 0),
+            Entry::Mark(time, Mark::Gap { lost }) => (time, GAP, lost),
         };
         let mut head = [0; HEAD];
         head[..8].copy_from_slice(&time.to_ne_bytes());
         head[8] = kind;
         head[9..].copy_from_slice(&number.to_ne_bytes());
-        self.0.reserve(HEAD + text.len());
         self.0.extend_from_slice(&head);
-        self.0.extend_from_slice(text);
     }
 
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
@@ -101,7 +123,7 @@ mod tests {
             Entry::Mark(2, Mark::Gap { lost: u64::MAX }),
             Entry::Mark(i64::MIN, Mark::Disconnected),
         ];
-        let mut batch = Batch::default();
+        let mut batch = Batch::new();
         let mut length = 0;
         for entry in entries {
             batch.put(entry);
