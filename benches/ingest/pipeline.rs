@@ -82,6 +82,17 @@ impl Pipeline {
         (0..instruments).map(|index| self.gateway.board().tick(index)).sum()
     }
 
+    /// Takes in one message of the first feed, as it comes.
+    #[allow(dead_code, reason = "for the bench of recording alone")]
+    pub fn take(&mut self, number: usize, time: i64, message: &[u8]) {
+        if let Some((intake, ..)) = self.feeds.first_mut() {
+            assert!(intake.message(message, time, self.clock.now()), "the workers are alive");
+        }
+        if number.is_multiple_of(STEP_EVERY) {
+            self.step();
+        }
+    }
+
     /// A loop over the recordings begins again.
     pub fn new_session(&mut self) {
         for (intake, ..) in &mut self.feeds {
