@@ -6,6 +6,7 @@
 
 mod feeds;
 mod limits;
+mod record;
 mod reload;
 pub mod reproduce;
 
@@ -27,6 +28,7 @@ use crate::ingest::Feeds;
 use crate::market::{Accounts, Instruments, VolumeKeys};
 use crate::ops::{self, Admin, Readiness, Reload as _};
 use feeds::RunningFeeds;
+pub use record::{RecordPlan, Recorded};
 use reload::Reloads;
 
 /// What to run.
@@ -114,10 +116,11 @@ async fn serve(plan: Plan, mut signals: Signals) -> anyhow::Result<()> {
         let (settings, gateway, clock) = (settings.clone(), gateway.clone(), clock.clone());
         tokio::task::spawn_blocking(move || feeds::start(&settings, &gateway, &clock))
     };
-    let running = tokio::select! {
+    let mut running = tokio::select! {
         started = starting => started.context("starting the feeds")?.context("starting the feeds")?,
         () = signals.stop_again() => return Ok(()),
     };
+    reloads.add_part(|effective| running.take_part(effective));
     let stop_admin = CancellationToken::new();
     let readiness = Arc::new(Readiness::default());
     let admin =

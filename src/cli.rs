@@ -7,6 +7,9 @@
 //! | `replay` | serves recordings, without a configuration | `replay` |
 //! | `subscribe` | prints the quotes of a running gateway | `subscribe` |
 //! | `inspect` | tells what recordings hold | `inspect` |
+//! | `record` | writes down what feeds receive | `record` |
+//! | `convert`, `cut`, `merge` | write recordings anew | `rewrite` |
+//! | `verify` | tells whether recordings are whole, and repairs them | `verify` |
 //! | `simulate` | makes a recording | `simulate` |
 //! | `validate` | checks a configuration | `validate` |
 //! | `config` | prints the documented default configuration | `validate` |
@@ -20,16 +23,20 @@
 //! |---|---|
 //! | 0 | done, or stopped as asked |
 //! | 1 | it failed; standard error says why |
-//! | 2 | the command line is wrong, or a recording that was read to its end is damaged |
+//! | 2 | the command line is wrong, or a recording that was read is damaged |
 //! | 69 | `subscribe`: the gateway cannot be reached, refused, or ended the connection |
 //! | 78 | the configuration is wrong or cannot be read |
 
 mod configuration;
 mod exit;
 mod inspect;
+mod instruments;
 mod log;
 mod manual;
+mod output;
+mod record;
 mod replay;
+mod rewrite;
 mod serve;
 mod simulate;
 mod subscribe;
@@ -37,6 +44,7 @@ mod table;
 mod terminal;
 mod validate;
 mod values;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -79,7 +87,7 @@ Examples:
 Exit codes:
    0  done, or stopped as asked
    1  it failed; standard error says why
-   2  the command line is wrong, or a recording that was read to its end is damaged
+   2  the command line is wrong, or a recording that was read is damaged
   69  subscribe: the gateway cannot be reached, refused, or ended the connection
   78  the configuration is wrong or cannot be read";
 
@@ -111,6 +119,16 @@ enum Command {
     Subscribe(subscribe::SubscribeArgs),
     /// Tell what recordings hold: counts, instruments, span, damage
     Inspect(inspect::InspectArgs),
+    /// Record what the feeds of a configuration receive
+    Record(record::RecordArgs),
+    /// Write a recording in another format
+    Convert(rewrite::ConvertArgs),
+    /// Keep a range of time or some instruments of a recording
+    Cut(rewrite::CutArgs),
+    /// Merge recordings by receive time
+    Merge(rewrite::MergeArgs),
+    /// Check that recordings are whole, and repair torn ones
+    Verify(verify::VerifyArgs),
     /// Make a recording of a simulated market
     Simulate(simulate::SimulateArgs),
     /// Check a configuration file without serving it
@@ -127,7 +145,7 @@ impl Command {
     /// Whether it runs for long, so that what happens is worth a line.
     const fn serves(&self) -> bool {
         match self {
-            Self::Serve(_) => true,
+            Self::Serve(_) | Self::Record(_) => true,
             Self::Replay(args) => args.serves(),
             _ => false,
         }
@@ -141,6 +159,11 @@ fn run(command: Option<Command>) -> anyhow::Result<Exit> {
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Subscribe(args)) => subscribe::run(&args),
         Some(Command::Inspect(args)) => inspect::run(&args),
+        Some(Command::Record(args)) => record::run(&args),
+        Some(Command::Convert(args)) => rewrite::convert(&args),
+        Some(Command::Cut(args)) => rewrite::cut(&args),
+        Some(Command::Merge(args)) => rewrite::merge(&args),
+        Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Simulate(args)) => simulate::run(&args),
         Some(Command::Validate(args)) => validate::run(&args),
         Some(Command::Config) => validate::print_default(),

@@ -21,6 +21,7 @@ mod diff;
 mod error;
 mod feeds;
 mod keys;
+mod live;
 mod raw;
 mod reload;
 mod retune;
@@ -35,8 +36,8 @@ pub use error::{ConfigError, ConfigErrors};
 pub use keys::{Effect, KEYS, Key, KeyInfo};
 pub use reload::{Part, PartError, ReloadError, ReloadReport, Reloader};
 pub use settings::{
-    AdminSettings, Confirm, FeedSettings, GatewaySettings, Input, Lines, Recording, Settings,
-    Speed, Start, SubscriberSettings,
+    AdminSettings, Confirm, FeedSettings, GatewaySettings, Input, Lines, LiveSettings,
+    RecordSettings, Recording, Settings, Speed, Start, SubscriberSettings,
 };
 pub use source::{EMBEDDED_DEFAULT, MAX_FILE_BYTES, Source, VENUES};
 pub use time::format as format_duration;

@@ -58,6 +58,7 @@
 
 mod capture;
 mod format;
+mod index;
 mod inspect;
 mod lines;
 pub mod live;
@@ -66,23 +67,37 @@ mod recorder;
 mod recording;
 mod replay;
 mod report;
+mod rewrite;
+mod rolling;
 mod seeded;
+mod selection;
 mod simulate;
+mod tap;
 mod unpack;
+mod verify;
 mod wait;
 mod window;
 
 pub use format::{Format, Mark, Record, RecordKind, VERSION};
+pub use index::{FrameEntry, Index, IndexState};
 pub use inspect::{Inspection, inspect};
 pub use lines::{LineFeed, LineFeedOptions, LineSource, LineSourceError, LineStep};
 pub use reader::Reader;
 pub use recorder::{RecordError, Recorder, RecorderOptions, RecorderSummary};
 pub use recording::Recording;
-pub use replay::{Replay, ReplayOptions, Speed, SpeedError, SpeedFactor, Step};
+pub use replay::{
+    Replay, ReplayControl, ReplayEnded, ReplayOptions, ReplayStatus, Speed, SpeedError,
+    SpeedFactor, Step,
+};
 pub use report::{BadCount, BadLine, Damage, DamageKind, OpenError, OpenProblem, Tally};
+pub use rewrite::{RewriteError, Rewritten, Sink, Target, rewrite};
+pub use rolling::{Place, Rolling, RollingOptions, RollingSummary};
+pub use selection::{Keep, Selection};
 pub use simulate::{
     AccountTotal, SimulateError, SimulateOptions, SimulateSummary, Simulator, simulate,
 };
+pub use tap::{RecordFigures, RecordTap, Recorders, TapOptions};
 pub use unpack::Compression;
+pub use verify::{Verification, verify};
 pub use wait::wait_until;
 pub use window::MAX_LINE_BYTES;

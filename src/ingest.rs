@@ -15,6 +15,7 @@ pub mod feeds;
 pub mod intake;
 pub mod player;
 pub mod run;
+pub(crate) mod sign;
 
 pub use feeds::{Feed, FeedFigures, Feeds};
 pub use intake::{Accepted, Intake};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tidegate::clock::Clock;
+use tidegate::feed::RecordTap;
 use tidegate::gateway::{BoardStage, Gateway, LedgerStage, Limits, Parts};
 use tidegate::ingest::{Feeds, Intake};
 use tidegate::market::{Accounts, FeedId, Instruments, VolumeKeys};
@@ -56,6 +57,14 @@ impl Pipeline {
         Self { gateway, clock, feeds }
     }
 
+    /// Records what the first feed takes in.
+    #[allow(dead_code, reason = "for the bench of recording alone")]
+    pub fn record_to(&mut self, tap: RecordTap) {
+        if let Some((intake, ..)) = self.feeds.first_mut() {
+            intake.record_to(tap);
+        }
+    }
+
     /// Takes every message in; answers the ticks that the board then shows.
     pub fn run<'a>(&mut self, messages: impl Iterator<Item = (usize, i64, &'a [u8])>) -> u64 {
         for (_, board, _) in &mut self.feeds {
@@ -71,6 +80,17 @@ impl Pipeline {
         self.step();
         let instruments = self.gateway.instruments().len();
         (0..instruments).map(|index| self.gateway.board().tick(index)).sum()
+    }
+
+    /// Takes in one message of the first feed, as it comes.
+    #[allow(dead_code, reason = "for the bench of recording alone")]
+    pub fn take(&mut self, number: usize, time: i64, message: &[u8]) {
+        if let Some((intake, ..)) = self.feeds.first_mut() {
+            assert!(intake.message(message, time, self.clock.now()), "the workers are alive");
+        }
+        if number.is_multiple_of(STEP_EVERY) {
+            self.step();
+        }
     }
 
     /// A loop over the recordings begins again.

@@ -5,17 +5,24 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::config::{FeedSettings, Input, Lines, Recording as Source, Settings, Speed, Start};
-use crate::feed::{LineFeed, LineFeedOptions, LineSource, Recording, Replay, ReplayOptions};
+use crate::config::{
+    FeedSettings, Input, Key, Lines, LiveSettings, Part, PartError, RecordSettings,
+    Recording as Source, Settings, Speed, Start,
+};
+use crate::feed::live::{LiveFeed, LiveOptions, Topic, Topics};
+use crate::feed::{
+    LineFeed, LineFeedOptions, LineSource, Place, RecordTap, Recorders, Recording, Replay,
+    ReplayOptions, Rolling, RollingOptions, TapOptions,
+};
 use crate::gateway::{Gateway, LedgerStage};
 use crate::ingest::{Feed, Intake, Player, run};
 use crate::market::health::{Health, StaleReason};
 use crate::market::{FeedId, InstrumentId};
-use crate::venue;
+use crate::venue::{self, Venue};
 use crate::worker::{CoalescingSpWorker, ConflationSpWorker, Worker};
 
 /// The sample recording that the embedded default plays.
@@ -36,13 +43,21 @@ pub(super) struct RunningFeeds {
     threads: Vec<JoinHandle<()>>,
     /// Kept alive: dropping a worker would stop it hard.
     workers: Vec<(Worker<crate::worker::Conflation>, Worker<crate::worker::Coalescing>)>,
+    recorders: Recorders,
+    topics: TopicsPart,
     clock: Clock,
 }
 
 impl RunningFeeds {
+    /// What follows changes of the settings, in step with the `effective` ones; to be taken once.
+    pub(super) fn take_part(&mut self, effective: &Settings) -> TopicsPart {
+        self.topics.follow(effective);
+        TopicsPart(std::mem::take(&mut self.topics.0))
+    }
+
     /// Ends every feed and waits until what they took in has reached board and ledger; at most
     /// about `most`.
-    pub(super) fn stop(self, most: Duration) {
+    pub(super) fn stop(mut self, most: Duration) {
         self.stop.cancel();
         let until = self.clock.now() + most;
         for thread in self.threads {
@@ -54,6 +69,9 @@ impl RunningFeeds {
             } else if thread.join().is_err() {
                 tracing::error!("a feed's thread panicked");
             }
+        }
+        if !self.recorders.finish(until.since(self.clock.now())) {
+            tracing::error!("a recorder did not end in time; its last second may be lost");
         }
         for (quotes, fills) in &self.workers {
             for completion in [quotes.completion(), fills.completion()] {
@@ -77,13 +95,23 @@ pub(super) fn start(
         groups.iter().map(|group| open(group, clock)).collect::<anyhow::Result<Vec<_>>>()?;
     let stop = CancellationToken::new();
     let (mut threads, mut workers) = (Vec::new(), Vec::new());
+    let mut recorders = Recorders::new(clock.clone());
+    let mut topics_of = Vec::new();
     for (group, opened) in groups.iter().zip(opened) {
         let mut intakes = Vec::with_capacity(group.len());
         for &(id, feed) in group {
-            let (intake, pair) = intake(feed, gateway.feeds().get(id), gateway)
+            let (mut intake, pair) = intake(feed, gateway.feeds().get(id), gateway)
                 .with_context(|| format!("feed {:?}: starting its workers", feed.name))?;
+            if let Some(record) = &feed.record {
+                let tap = tap(&mut recorders, &feed.name, record)
+                    .with_context(|| format!("feed {:?}", feed.name))?;
+                intake.record_to(tap);
+            }
             workers.push(pair);
             intakes.push(intake);
+        }
+        if let Opened::Live(_, topics, _) = &opened {
+            topics_of.push((group[0].1.name.clone(), topics.clone()));
         }
         let (clock, stop, start) = (clock.clone(), stop.clone(), group[0].1.start);
         let thread = std::thread::Builder::new()
@@ -106,12 +134,48 @@ pub(super) fn start(
                             run::receive(*lines, intake, &clock, &stop);
                         }
                     }
+                    Opened::Live(live, _topics, venue) => {
+                        if let Some(intake) = intakes.pop() {
+                            run::listen(*live, intake, venue, &clock, &stop);
+                        }
+                    }
                 }
             })
             .with_context(|| format!("feed {:?}: starting its thread", group[0].1.name))?;
         threads.push(thread);
     }
-    Ok(RunningFeeds { stop, threads, workers, clock: clock.clone() })
+    Ok(RunningFeeds {
+        stop,
+        threads,
+        workers,
+        recorders,
+        topics: TopicsPart(topics_of),
+        clock: clock.clone(),
+    })
+}
+
+/// Starts a feed's recorder.
+fn tap(
+    recorders: &mut Recorders,
+    name: &str,
+    settings: &RecordSettings,
+) -> anyhow::Result<RecordTap> {
+    let place = Place::Folder(settings.folder.clone());
+    let rolling = Rolling::new(name, place, rolling_options(settings))?;
+    let queue_bytes = usize::try_from(settings.queue_bytes).unwrap_or(usize::MAX);
+    Ok(recorders.start(name, rolling, TapOptions { queue_bytes })?)
+}
+
+/// A recorder's files, as the settings want them: zero stands for no bound.
+pub(super) fn rolling_options(settings: &RecordSettings) -> RollingOptions {
+    let bytes = |bytes: u64| (bytes > 0).then_some(bytes);
+    RollingOptions {
+        rotate_bytes: bytes(settings.rotate_bytes),
+        rotate_every: (!settings.rotate_every.is_zero()).then_some(settings.rotate_every),
+        keep_files: (settings.keep_files > 0).then_some(settings.keep_files),
+        keep_bytes: bytes(settings.keep_bytes),
+        ..RollingOptions::default()
+    }
 }
 
 /// Feeds that share a thread: those on one timeline; any other by itself. None is empty.
@@ -145,13 +209,14 @@ impl Drop for Guard {
     }
 }
 
-enum Opened {
+pub(super) enum Opened {
     /// Recordings, and the place of each one's intake in the group.
     Replay(Box<Replay>, Vec<usize>),
     Lines(Box<LineFeed>),
+    Live(Box<LiveFeed>, Topics, &'static Venue),
 }
 
-fn open(group: &[(FeedId, &FeedSettings)], clock: &Clock) -> anyhow::Result<Opened> {
+pub(super) fn open(group: &[(FeedId, &FeedSettings)], clock: &Clock) -> anyhow::Result<Opened> {
     let (mut recordings, mut intake_of) = (Vec::new(), Vec::new());
     for (place, (_, feed)) in group.iter().enumerate() {
         let context = || format!("feed {:?}", feed.name);
@@ -163,6 +228,7 @@ fn open(group: &[(FeedId, &FeedSettings)], clock: &Clock) -> anyhow::Result<Open
                 }
             }
             Input::Lines(lines) => return line_feed(lines, clock).with_context(context),
+            Input::Url(url) => return live_feed(url, feed, clock).with_context(context),
         }
     }
     // What says how a group is played is the same in each of its feeds.
@@ -183,14 +249,77 @@ fn open(group: &[(FeedId, &FeedSettings)], clock: &Clock) -> anyhow::Result<Open
     Ok(Opened::Replay(Box::new(Replay::new(recordings, options)?), intake_of))
 }
 
+fn live_feed(url: &str, feed: &FeedSettings, clock: &Clock) -> anyhow::Result<Opened> {
+    let venue = venue::find(&feed.venue);
+    let spoken = venue.and_then(|venue| Some((venue, venue.dialect()?)));
+    let Some(((venue, dialect), live)) = spoken.zip(feed.live.as_ref()) else {
+        bail!("the venue {:?} cannot be connected to", feed.venue);
+    };
+    let options = LiveOptions {
+        ca_file: live.ca_file.clone(),
+        stale_after: live.stale_after,
+        first_retry: live.first_retry,
+        longest_retry: live.longest_retry,
+        jitter_seed: jitter_seed(clock),
+        ..LiveOptions::default()
+    };
+    let (feed, topics) =
+        LiveFeed::new(url.parse()?, dialect, wanted(live), &options, clock.clone())?;
+    Ok(Opened::Live(Box::new(feed), topics, venue))
+}
+
+/// Every channel of every instrument.
+fn wanted(live: &LiveSettings) -> Vec<Topic> {
+    let of = |channel: &String| {
+        live.instruments.iter().map(|symbol| Topic::new(channel.clone(), symbol.clone())).collect()
+    };
+    live.channels.iter().flat_map::<Vec<Topic>, _>(of).collect()
+}
+
+/// Feeds and processes should not come back all at the same moment.
+fn jitter_seed(clock: &Clock) -> u64 {
+    clock.wall().unsigned_abs() ^ u64::from(std::process::id())
+}
+
+/// Follows the topics of live feeds as the settings change.
+pub(super) struct TopicsPart(Vec<(String, Topics)>);
+
+impl TopicsPart {
+    fn follow(&self, settings: &Settings) {
+        for (name, topics) in &self.0 {
+            let feed = settings.feeds.iter().find(|feed| feed.name == *name);
+            if let Some(live) = feed.and_then(|feed| feed.live.as_ref()) {
+                let wanted = wanted(live);
+                if topics.get() != wanted {
+                    topics.set(wanted);
+                }
+            }
+        }
+    }
+}
+
+impl Part for TopicsPart {
+    fn name(&self) -> &str {
+        "feeds"
+    }
+
+    fn apply(&self, _: &Settings, new: &Settings, _: &[Key]) -> Result<(), PartError> {
+        self.follow(new);
+        Ok(())
+    }
+
+    fn roll_back(&self, old: &Settings, _: &Settings, _: &[Key]) -> Result<(), PartError> {
+        self.follow(old);
+        Ok(())
+    }
+}
+
 fn line_feed(lines: &Lines, clock: &Clock) -> anyhow::Result<Opened> {
     let source = match lines {
         Lines::Stdin => LineSource::Stdin,
         Lines::Tcp(address) => format!("tcp://{address}").parse()?,
     };
-    // Feeds and processes should not come back all at the same moment.
-    let jitter_seed = clock.wall().unsigned_abs() ^ u64::from(std::process::id());
-    let options = LineFeedOptions { jitter_seed, ..LineFeedOptions::default() };
+    let options = LineFeedOptions { jitter_seed: jitter_seed(clock), ..LineFeedOptions::default() };
     Ok(Opened::Lines(Box::new(LineFeed::new(source, options, clock.clone()))))
 }
 

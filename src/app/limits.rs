@@ -45,6 +45,8 @@ pub(super) fn take_over(
     let mut set = (false, false);
     for key in changed {
         match key.as_str() {
+            // Another part's.
+            feed if feed.starts_with("feed.") => {}
             "subscriber.capacity" => {
                 next.capacity = wanted.capacity;
                 set.0 = true;

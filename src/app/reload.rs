@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 
+use super::feeds::TopicsPart;
 use super::limits::take_over;
 use crate::clock::Clock;
 use crate::config::{Key, Part, PartError, ReloadError, ReloadReport, Reloader, Settings};
@@ -61,6 +62,13 @@ impl Reloads {
             outcomes: Mutex::default(),
             clock: clock.clone(),
         }
+    }
+
+    /// Another part that follows the settings, from now on.
+    pub(super) fn add_part(&self, make: impl FnOnce(&Settings) -> TopicsPart) {
+        let mut reloader = self.lock();
+        let part = make(reloader.effective());
+        reloader.add_part(part);
     }
 
     fn lock(&self) -> MutexGuard<'_, Reloader> {

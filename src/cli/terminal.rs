@@ -98,6 +98,8 @@ pub(super) enum Unit {
     Bytes,
     /// Milliseconds of a recording.
     Milliseconds,
+    /// Records, of which nobody knows how many there will be.
+    Records,
 }
 
 /// A progress bar on standard error if that is a terminal, nothing otherwise. It shows after a
@@ -122,10 +124,12 @@ impl Progress {
         });
         let (template, unknown) = match unit {
             Unit::Bytes => (
-                "{prefix} [{bar:30}] {percent:>3} %  {bytes}/{total_bytes}  {msg}  {eta} left",
-                "{prefix} {spinner} {bytes}  {msg}",
+                "{prefix} [{bar:30}] {percent:>3} %  {bytes}/{total_bytes}  {bytes_per_sec}  {msg}  {eta} \
+                 left",
+                "{prefix} {spinner} {bytes}  {bytes_per_sec}  {msg}",
             ),
             Unit::Milliseconds => ("{prefix} [{bar:30}] {percent:>3} %  {msg}  {eta} left", ""),
+            Unit::Records => ("", "{prefix} {spinner} {msg}  {per_sec}  {elapsed}"),
         };
         let template = if length == 0 { unknown } else { template };
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -147,7 +151,7 @@ impl Progress {
             return;
         }
         let position = match (self.unit, self.bar.length()) {
-            (Unit::Bytes, None | Some(0)) => position,
+            (Unit::Bytes | Unit::Records, None | Some(0)) => position,
             (_, length) => position.min(length.unwrap_or(position)),
         };
         self.bar.set_position(position);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
+use jiff::Timestamp;
 use jiff::fmt::friendly::SpanParser;
 
 use crate::config::{Speed, VENUES};
@@ -17,6 +18,24 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     SpanParser::new()
         .parse_unsigned_duration(text.trim())
         .map_err(|_| "write a number and its unit, as 500ms, 60s, 1m30s or 2h".to_owned())
+}
+
+/// A wall time: `2026-01-05T10:00:00Z`, or digits since 1970 whose number tells the unit; in ns.
+pub(super) fn time(text: &str) -> Result<i64, String> {
+    const RIGHT: &str = "write 2026-01-05T10:00:00Z, or s, ms, us or ns since 1970";
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let unit = match text.len() {
+            ..=11 => 1_000_000_000,
+            12..=14 => 1_000_000,
+            15..=17 => 1_000,
+            _ => 1,
+        };
+        let number = text.parse::<i64>().ok().and_then(|number| number.checked_mul(unit));
+        return number.ok_or_else(|| RIGHT.to_owned());
+    }
+    let time: Timestamp = text.parse().map_err(|_| RIGHT.to_owned())?;
+    i64::try_from(time.as_nanosecond()).map_err(|_| RIGHT.to_owned())
 }
 
 /// A speed: `max`, or a number above 0.
@@ -52,6 +71,18 @@ mod tests {
         assert_eq!(duration("0s"), Ok(Duration::ZERO));
         for bad in ["", "60", "-1s", "soon", "5 parsecs"] {
             duration(bad).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_time_is_a_date_or_digits_that_tell_their_unit() {
+        let ten = 1_767_607_200_000_000_000;
+        for text in ["2026-01-05T10:00:00Z", "1767607200", "1767607200000", "1767607200000000000"] {
+            assert_eq!(time(text), Ok(ten), "{text}");
+        }
+        assert_eq!(time("2026-01-05T12:00:00.5+02:00"), Ok(ten + 500_000_000));
+        for bad in ["", "soon", "2026-01-05", "99999999999999999999", "-5"] {
+            time(bad).unwrap_err();
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) const MIB: u32 = 1 << 20;
 pub(super) const NO_TIME: Duration = Duration::ZERO;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_secs(3600);
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
 pub(super) const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Reads and checks a whole text; every problem is in the error.

@@ -32,21 +32,27 @@ pub fn diff(old: &Settings, new: &Settings) -> Diff {
             Effect::Restart => diff.needs_restart.push(info.key()),
         }
     }
-    feeds(&old.feeds, &new.feeds, &mut diff.needs_restart);
+    feeds(&old.feeds, &new.feeds, &mut diff);
     diff
 }
 
-fn feeds(old: &[FeedSettings], new: &[FeedSettings], changed: &mut Vec<Key>) {
+fn feeds(old: &[FeedSettings], new: &[FeedSettings], diff: &mut Diff) {
+    let Diff { hot, needs_restart: changed } = diff;
     let named = |feeds: &[FeedSettings], name: &str| feeds.iter().any(|feed| feed.name == name);
     for feed in old {
         match new.iter().find(|other| other.name == feed.name) {
             None => changed.push(Key::feed(&feed.name)),
-            Some(other) => changed.extend(
-                FEED_KEYS
-                    .iter()
-                    .filter(|key| !(key.same)(feed, other))
-                    .map(|key| Key::of_feed(&feed.name, key.word)),
-            ),
+            Some(other) => {
+                for info in FEED_KEYS.iter().filter(|info| !(info.same)(feed, other)) {
+                    let key = Key::of_feed(&feed.name, info.word);
+                    // A feed that becomes live, or is no longer, is another feed.
+                    let both_live = feed.live.is_some() && other.live.is_some();
+                    match info.effect {
+                        Effect::Hot if both_live => hot.push(key),
+                        _ => changed.push(key),
+                    }
+                }
+            }
         }
     }
     changed.extend(
@@ -65,6 +71,14 @@ pub(super) fn with_hot_keys_of(running: &Settings, file: &Settings, keys: &[Key]
     for info in KEYS.iter().filter(|info| info.effect == Effect::Hot) {
         if keys.iter().any(|key| key == info.name) {
             (info.carry)(&mut settings, file);
+        }
+    }
+    for feed in &mut settings.feeds {
+        let Some(other) = file.feeds.iter().find(|other| other.name == feed.name) else { continue };
+        for info in FEED_KEYS.iter().filter(|info| info.effect == Effect::Hot) {
+            if keys.contains(&Key::of_feed(&feed.name, info.word)) {
+                (info.carry)(feed, other);
+            }
         }
     }
     settings

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use toml::de::{DeTable, DeValue};
 
-use super::check::{DAY, MIB, NO_TIME, Rules, choice, duration, one_of};
+use super::check::{DAY, HOUR, MIB, NO_TIME, Rules, choice, duration, one_of};
+use super::live;
 use super::raw::{Located, Problems, Section, Span, described};
-use super::settings::{FeedSettings, Input, Lines, Recording, Speed, Start};
+use super::settings::{FeedSettings, Input, Lines, RecordSettings, Recording, Speed, Start};
 
 /// The feeds one by one, and what must differ between them.
 pub(super) fn feeds<'d>(
@@ -60,26 +61,39 @@ fn feed(mut section: Section<'_, '_, '_>, rules: &Rules<'_>) -> FeedSettings {
     let account = account(s);
     let recordings = recordings(s, rules);
     let lines = lines(s);
-    let input = match (recordings, lines) {
-        (Some(_), Some(Located { span, .. })) => {
-            s.wrong("lines", &span, "cannot stand beside recording: a feed has one of the two");
+    let url = live::url(s);
+    let is_live = url.is_some();
+    const ONE: &str = "a feed has one of recording, lines and url";
+    let input = match (recordings, lines, url) {
+        (Some(_), Some(Located { span, .. }), _) => {
+            s.wrong("lines", &span, format!("cannot stand beside recording: {ONE}"));
             None
         }
-        (Some(recordings), None) => recordings.map(Input::Recording),
-        (None, Some(lines)) => lines.value.map(Input::Lines),
-        (None, None) => {
+        (recordings, lines, Some(Located { span, .. }))
+            if recordings.is_some() || lines.is_some() =>
+        {
+            let other = if lines.is_some() { "lines" } else { "recording" };
+            s.wrong("url", &span, format!("cannot stand beside {other}: {ONE}"));
+            None
+        }
+        (Some(recordings), ..) => recordings.map(Input::Recording),
+        (None, Some(lines), _) => lines.value.map(Input::Lines),
+        (None, None, Some(url)) => url.value.map(Input::Url),
+        (None, None, None) => {
             s.missing(
                 "recording",
-                "is missing: a feed has recording = [\"FILE\"] or lines = \"-\"",
+                "is missing: a feed has recording = [\"FILE\"], lines = \"-\" or url = \"wss://…\"",
             );
             None
         }
     };
+    let live = live::live(s, &venue, is_live, rules);
     // A placeholder for what is wrong: the problem is noted, so it never gets out of here.
     let input = input.unwrap_or(Input::Recording(Vec::new()));
     let default = FeedSettings::new(name, venue, input);
     let checked = FeedSettings {
         account,
+        live,
         speed: speed(s, default.speed),
         looped: s.flag("loop", default.looped),
         start: choice(
@@ -88,8 +102,9 @@ fn feed(mut section: Section<'_, '_, '_>, rules: &Rules<'_>) -> FeedSettings {
             &[("at_once", Start::AtOnce), ("first_subscriber", Start::FirstSubscriber)],
         ),
         max_gap: duration(s, "max_gap", NO_TIME, DAY, default.max_gap),
-        timeline: timeline(s, matches!(default.input, Input::Recording(_))),
+        timeline: timeline(s, default.input.recordings().is_some()),
         queue: s.size("queue", 1, MIB, default.queue),
+        record: record(s, rules),
         ..default
     };
     section.finish();
@@ -147,7 +162,7 @@ fn timeline(section: &mut Section<'_, '_, '_>, recorded: bool) -> Option<String>
     const RIGHT: &str = "1 to 64 letters, digits, - and _";
     let Located { value: text, span } = section.text("timeline", || RIGHT.to_owned())?;
     if !recorded {
-        section.wrong("timeline", &span, "is for recordings: a line feed comes as it comes");
+        section.wrong("timeline", &span, "is for recordings: a live feed comes as it comes");
         return None;
     }
     if !is_name(text) {
@@ -243,6 +258,46 @@ fn lines(section: &mut Section<'_, '_, '_>) -> Option<Located<Option<Lines>>> {
         section.wrong("lines", &span, format!("must be {RIGHT}, not {text:?}"));
     }
     Some(Located { value, span })
+}
+
+/// Where a feed is recorded.
+fn record(section: &mut Section<'_, '_, '_>, rules: &Rules<'_>) -> Option<RecordSettings> {
+    const WORD: &str = "record";
+    const MOST: u64 = 1 << 50;
+    const MIB: u64 = 1 << 20;
+    let Located { value, span } = section.take(WORD)?;
+    let DeValue::Table(table) = value else {
+        let message = format!("must be a section, written [feed.record], not {}", described(value));
+        section.wrong(WORD, &span, message);
+        return None;
+    };
+    let path = format!("{}.{WORD}", section.path);
+    let mut section = Section::of(section.problems, path, span, table);
+    let s = &mut section;
+    let folder = match s.text("folder", || "a folder".to_owned()) {
+        Some(Located { value: "", span }) => {
+            s.wrong("folder", &span, "must be a folder, not an empty text");
+            PathBuf::new()
+        }
+        Some(Located { value, .. }) => rules.folder.join(value),
+        None => {
+            if s.take("folder").is_none() {
+                s.missing("folder", "is missing: a recorder has one, such as \"recordings\"");
+            }
+            PathBuf::new()
+        }
+    };
+    let default = RecordSettings::new(folder);
+    let checked = RecordSettings {
+        rotate_bytes: s.count("rotate_bytes", 0, MOST, default.rotate_bytes),
+        rotate_every: duration(s, "rotate_every", NO_TIME, 24 * 366 * HOUR, default.rotate_every),
+        keep_files: s.integer("keep_files", 0, 1_000_000, default.keep_files),
+        keep_bytes: s.count("keep_bytes", 0, MOST, default.keep_bytes),
+        queue_bytes: s.count("queue_bytes", MIB, 4096 * MIB, default.queue_bytes),
+        ..default
+    };
+    section.finish();
+    Some(checked)
 }
 
 fn is_host_and_port(address: &str) -> bool {

@@ -98,11 +98,14 @@ impl KeyInfo {
     }
 }
 
-/// One key of a feed. All need a restart: a feed's connection, codec state and order are one thing.
+/// One key of a feed. Most need a restart: a feed's connection, codec state and order are one thing.
 #[derive(Debug)]
 pub(super) struct FeedKeyInfo {
     pub(super) word: &'static str,
+    pub(super) effect: Effect,
     pub(super) same: fn(&FeedSettings, &FeedSettings) -> bool,
+    /// Takes the value over; does nothing where a change needs a restart.
+    pub(super) carry: fn(&mut FeedSettings, &FeedSettings),
 }
 
 macro_rules! key {
@@ -120,9 +123,30 @@ macro_rules! feed_key {
     ($word:literal, |$feed:ident| $value:expr) => {
         FeedKeyInfo {
             word: $word,
+            effect: Effect::Restart,
+            carry: |_, _| {},
             same: |one, other| {
                 let value = |$feed: &FeedSettings| $value;
                 value(one) == value(other)
+            },
+        }
+    };
+}
+
+/// A key of a live feed that is taken while it runs.
+macro_rules! live_key {
+    ($field:ident) => {
+        FeedKeyInfo {
+            word: stringify!($field),
+            effect: Effect::Hot,
+            same: |one, other| {
+                let value = |feed: &FeedSettings| feed.live.as_ref().map(|l| l.$field.clone());
+                value(one) == value(other)
+            },
+            carry: |to, from| {
+                if let (Some(to), Some(from)) = (&mut to.live, &from.live) {
+                    to.$field.clone_from(&from.$field);
+                }
             },
         }
     };
@@ -158,12 +182,20 @@ pub(super) const FEED_KEYS: &[FeedKeyInfo] = &[
     feed_key!("account", |feed| feed.account.clone()),
     feed_key!("recording", |feed| feed.input.recordings().map(<[_]>::to_vec)),
     feed_key!("lines", |feed| feed.input.lines().cloned()),
+    feed_key!("url", |feed| feed.input.url().map(str::to_owned)),
+    live_key!(instruments),
+    live_key!(channels),
+    feed_key!("stale_after", |feed| feed.live.as_ref().and_then(|live| live.stale_after)),
+    feed_key!("first_retry", |feed| feed.live.as_ref().map(|live| live.first_retry)),
+    feed_key!("longest_retry", |feed| feed.live.as_ref().map(|live| live.longest_retry)),
+    feed_key!("ca_file", |feed| feed.live.as_ref().and_then(|live| live.ca_file.clone())),
     feed_key!("speed", |feed| feed.speed),
     feed_key!("loop", |feed| feed.looped),
     feed_key!("start", |feed| feed.start),
     feed_key!("max_gap", |feed| feed.max_gap),
     feed_key!("timeline", |feed| feed.timeline.clone()),
     feed_key!("queue", |feed| feed.queue),
+    feed_key!("record", |feed| feed.record.clone()),
 ];
 
 #[cfg(test)]
@@ -171,7 +203,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::config::{Input, Lines, Recording};
+    use crate::config::{Input, Lines, LiveSettings, Recording};
 
     /// The keys that serialised settings have, taken from the structs themselves.
     fn written(settings: &Settings) -> BTreeSet<String> {
@@ -200,7 +232,15 @@ mod tests {
             FeedSettings::new("a", "binance", Input::Recording(vec![Recording::Sample]));
         recorded.account = Some("desk".to_owned());
         recorded.timeline = Some("day".to_owned());
-        settings.feeds = vec![recorded, FeedSettings::new("b", "b", Input::Lines(Lines::Stdin))];
+        recorded.record = Some(crate::config::RecordSettings::new("recordings"));
+        let mut live = FeedSettings::new("c", "binance", Input::Url("ws://a".to_owned()));
+        live.live = Some(LiveSettings {
+            stale_after: Some(std::time::Duration::from_secs(1)),
+            ca_file: Some("ca.pem".into()),
+            ..LiveSettings::new(vec!["A".to_owned()], vec!["trade".to_owned()])
+        });
+        let lines = FeedSettings::new("b", "b", Input::Lines(Lines::Stdin));
+        settings.feeds = vec![recorded, lines, live];
         let table: BTreeSet<String> = KEYS
             .iter()
             .map(|key| key.name.to_owned())

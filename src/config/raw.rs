@@ -221,9 +221,15 @@ impl<'p, 't, 'd> Section<'p, 't, 'd> {
         most: u32,
         default: u32,
     ) -> u32 {
+        let number = self.count(word, least.into(), most.into(), default.into());
+        u32::try_from(number).unwrap_or(default)
+    }
+
+    /// The same for what may be larger.
+    pub(super) fn count(&mut self, word: &'static str, least: u64, most: u64, default: u64) -> u64 {
         let Some(Located { value, span }) = self.take(word) else { return default };
         if let DeValue::Integer(written) = value
-            && let Ok(number) = u32::from_str_radix(written.as_str(), written.radix())
+            && let Ok(number) = u64::from_str_radix(written.as_str(), written.radix())
             && (least..=most).contains(&number)
         {
             return number;

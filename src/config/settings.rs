@@ -150,9 +150,12 @@ pub struct FeedSettings {
     /// Whose fills this feed carries, if its messages do not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// Recordings, or a line feed.
+    /// Recordings, a line feed, or a venue's address.
     #[serde(flatten)]
     pub input: Input,
+    /// What a venue is asked for; `None` where nothing is asked.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveSettings>,
     /// How fast recordings are played. A line feed comes as it comes.
     pub speed: Speed,
     /// Whether recordings start again at their end. A line feed has none.
@@ -169,6 +172,80 @@ pub struct FeedSettings {
     pub timeline: Option<String>,
     /// Instruments that may be waiting for the board at once (the worker's capacity).
     pub queue: usize,
+    /// Where what the feed receives is recorded; `None`: nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordSettings>,
+}
+
+/// What a live feed asks its venue for, and how patient it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LiveSettings {
+    /// Symbols as instruments are named by them; at least one. Taken while running.
+    pub instruments: Vec<String>,
+    /// The venue's channels; at least one. Taken while running.
+    pub channels: Vec<String>,
+    /// How long without a sign of life until the connection is given up; `None`: as the venue's
+    /// dialect says.
+    #[serde(serialize_with = "time::serialize_some", skip_serializing_if = "Option::is_none")]
+    pub stale_after: Option<Duration>,
+    /// The wait after the first failure to connect.
+    #[serde(serialize_with = "time::serialize")]
+    pub first_retry: Duration,
+    /// The longest wait between two attempts to connect.
+    #[serde(serialize_with = "time::serialize")]
+    pub longest_retry: Duration,
+    /// Certificates to trust beside the platform's (PEM); a relative path is joined to the
+    /// configuration's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+}
+
+impl LiveSettings {
+    /// These channels of these instruments, all else as documented.
+    #[must_use]
+    pub fn new(instruments: Vec<String>, channels: Vec<String>) -> Self {
+        Self {
+            instruments,
+            channels,
+            stale_after: None,
+            first_retry: Duration::from_millis(250),
+            longest_retry: Duration::from_secs(30),
+            ca_file: None,
+        }
+    }
+}
+
+/// `[feed.record]`: a feed's recorder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordSettings {
+    /// Where the files go; a relative path of the configuration is joined to its folder.
+    pub folder: PathBuf,
+    /// A file of so many bytes is followed by the next; 0: files have any size.
+    pub rotate_bytes: u64,
+    /// A file this old is followed by the next; zero: files get any age.
+    #[serde(serialize_with = "time::serialize")]
+    pub rotate_every: Duration,
+    /// So many files of the feed are kept; 0: all.
+    pub keep_files: u32,
+    /// The files of the feed that are kept have at most so many bytes; 0: any.
+    pub keep_bytes: u64,
+    /// Bytes that may wait for the disk; what comes beyond is lost and counted.
+    pub queue_bytes: u64,
+}
+
+impl RecordSettings {
+    /// A recorder into this folder, all else as documented.
+    #[must_use]
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            rotate_bytes: 1 << 30,
+            rotate_every: Duration::from_secs(3600),
+            keep_files: 0,
+            keep_bytes: 0,
+            queue_bytes: 32 << 20,
+        }
+    }
 }
 
 impl FeedSettings {
@@ -180,12 +257,14 @@ impl FeedSettings {
             venue: venue.into(),
             account: None,
             input,
+            live: None,
             speed: Speed::Times(1.0),
             looped: false,
             start: Start::AtOnce,
             max_gap: Duration::from_secs(10),
             timeline: None,
             queue: 4096,
+            record: None,
         }
     }
 }
@@ -198,6 +277,8 @@ pub enum Input {
     Recording(Vec<Recording>),
     /// Raw messages, one a line.
     Lines(Lines),
+    /// A venue's address: `ws://` or `wss://`.
+    Url(String),
 }
 
 impl Input {
@@ -206,7 +287,7 @@ impl Input {
     pub fn recordings(&self) -> Option<&[Recording]> {
         match self {
             Self::Recording(recordings) => Some(recordings),
-            Self::Lines(_) => None,
+            Self::Lines(_) | Self::Url(_) => None,
         }
     }
 
@@ -214,8 +295,17 @@ impl Input {
     #[must_use]
     pub fn lines(&self) -> Option<&Lines> {
         match self {
-            Self::Recording(_) => None,
             Self::Lines(lines) => Some(lines),
+            Self::Recording(_) | Self::Url(_) => None,
+        }
+    }
+
+    /// The venue's address, if it is one.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        match self {
+            Self::Url(url) => Some(url),
+            Self::Recording(_) | Self::Lines(_) => None,
         }
     }
 }

@@ -44,6 +44,17 @@ pub(super) fn serialize<S: Serializer>(
     serializer.serialize_str(&format(*duration))
 }
 
+/// For what may be left out; nothing is written then.
+pub(super) fn serialize_some<S: Serializer>(
+    duration: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match duration {
+        Some(duration) => serialize(duration, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

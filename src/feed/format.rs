@@ -6,11 +6,12 @@
 //! record: when it was received, in nanoseconds since the Unix epoch, and the message.
 //!
 //! ```text
-//! {"tidegate":"recording","version":1}
+//! {"tidegate":"recording","version":2}
 //! {"at":1723161254087891268,"json":{"stream":"btcusdt@bookTicker","data":{…}}}
 //! {"at":1723161254087901268,"text":"pong"}
 //! {"at":1723161254087911268,"hex":"00ff"}
 //! {"at":1723161254087921268,"mark":"disconnected"}
+//! {"tidegate":"end","records":4}
 //! ```
 //!
 //! | member | the message is |
@@ -18,11 +19,16 @@
 //! | `json` | what stands there, byte for byte; always the last member of its line |
 //! | `text` | the string's content: a message that is not JSON, or not on one line |
 //! | `hex` | the bytes spelled out: a message that is not UTF-8 |
-//! | `mark` | none; something happened on the connection: `connected`, `disconnected` |
+//! | `mark` | none; something happened on the connection: `connected`, `disconnected`; or `gap`: `lost` records are missing here, because the disk could not keep up |
+//!
+//! The last line says that the recording was closed in good order, and how many records it has:
+//! without it, a file cut between two frames would pass for a whole one. Files of version 1 have no
+//! such line, and are read as ever. Behind the last frame, in a frame that unpackers skip, stands an
+//! index (`index`) by which a reader finds a time without reading what is before it.
 //!
 //! So a message comes back exactly as it was received, and any JSON tool reads the file. A header
 //! may stand again further down, as it does when files are joined. Members and marks that a reader
-//! does not know are passed over; a higher version is refused by name.
+//! does not know are passed over and counted; a higher version is refused by name.
 //!
 //! *Why not one escaped string per message:* every quote of a venue's JSON would be escaped, which
 //! costs a copy and a walk per message when read, and makes the file unreadable for people.
@@ -48,7 +54,10 @@ use super::capture;
 use super::report::BadLine;
 
 /// The newest version of our own format that is read, and the one that is written.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
+
+/// From this version on, a recording has a last line that says so.
+pub(super) const VERSION_WITH_END: u64 = 2;
 
 /// One record of a feed, lent by whoever reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +87,11 @@ pub enum Mark {
     Connected,
     /// The connection to the venue broke.
     Disconnected,
+    /// Records are missing here: the recorder could not keep up, or could not write.
+    Gap {
+        /// How many.
+        lost: u64,
+    },
 }
 
 impl Mark {
@@ -87,11 +101,13 @@ impl Mark {
         match self {
             Self::Connected => "connected",
             Self::Disconnected => "disconnected",
+            Self::Gap { .. } => "gap",
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
-        [Self::Connected, Self::Disconnected].into_iter().find(|mark| mark.name() == name)
+    fn named(name: &str, lost: Option<u64>) -> Option<Self> {
+        let gap = Self::Gap { lost: lost.unwrap_or(0) };
+        [Self::Connected, Self::Disconnected, gap].into_iter().find(|mark| mark.name() == name)
     }
 }
 
@@ -148,6 +164,8 @@ pub(super) enum Content {
     Decoded(Option<i64>),
     Mark(Option<i64>, Mark),
     Header(u64),
+    /// The end of a recording, and how many records it says it has.
+    End(u64),
     /// No message: a request, an answer over HTTP, or of a kind that this version does not know.
     Unknown,
 }
@@ -183,7 +201,16 @@ pub(super) fn write_message(out: &mut Vec<u8>, receive_time: i64, text: &[u8]) {
 
 /// Appends a mark's line.
 pub(super) fn write_mark(out: &mut Vec<u8>, receive_time: i64, mark: Mark) {
-    put(out, format_args!("{{\"at\":{receive_time},\"mark\":\"{}\"}}\n", mark.name()));
+    put(out, format_args!("{{\"at\":{receive_time},\"mark\":\"{}\"", mark.name()));
+    if let Mark::Gap { lost } = mark {
+        put(out, format_args!(",\"lost\":{lost}"));
+    }
+    out.extend_from_slice(b"}\n");
+}
+
+/// Appends the last line.
+pub(super) fn write_end(out: &mut Vec<u8>, records: u64) {
+    put(out, format_args!("{{\"tidegate\":\"end\",\"records\":{records}}}\n"));
 }
 
 /// Reads a line of our own format. What does not stand in the line as it is goes into `scratch`.
@@ -249,6 +276,8 @@ struct Spelled<'a> {
     text: Option<String>,
     hex: Option<String>,
     mark: Option<String>,
+    lost: Option<u64>,
+    records: Option<u64>,
 }
 
 impl Spelled<'_> {
@@ -267,9 +296,13 @@ fn read_spelled(line: &[u8], scratch: &mut Vec<u8>) -> Option<Content> {
     if line.tidegate.as_deref() == Some("recording") {
         return Some(Content::Header(line.version?));
     }
+    if line.tidegate.as_deref() == Some("end") {
+        return Some(Content::End(line.records?));
+    }
     let time = Some(line.at?);
     if let Some(mark) = line.mark {
-        return Some(Mark::named(&mark).map_or(Content::Unknown, |mark| Content::Mark(time, mark)));
+        let mark = Mark::named(&mark, line.lost);
+        return Some(mark.map_or(Content::Unknown, |mark| Content::Mark(time, mark)));
     }
     scratch.clear();
     if let Some(json) = line.json {
@@ -365,154 +398,4 @@ fn fraction(bytes: &[u8], mut unit: u64) -> (u64, usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn there_and_back(text: &[u8]) -> (String, Vec<u8>) {
-        let mut line = Vec::new();
-        write_message(&mut line, 1_723_161_254_087_891_268, text);
-        assert_eq!(line.pop(), Some(b'\n'));
-        assert!(!line.contains(&b'\n'), "one line");
-        assert!(is_whole_json(&line), "any JSON tool reads it");
-        let mut scratch = Vec::new();
-        let text = match read_own(&line, &mut scratch) {
-            Ok(Content::Here(Some(1_723_161_254_087_891_268), range)) => line[range].to_vec(),
-            Ok(Content::Decoded(Some(1_723_161_254_087_891_268))) => scratch,
-            other => panic!("{other:?}"),
-        };
-        (String::from_utf8(line).unwrap(), text)
-    }
-
-    #[test]
-    fn every_message_comes_back_byte_for_byte() {
-        for text in [
-            &b"{\"a\":1.50,  \"b\":[\"\\u00e9\",null]}"[..],
-            b"[1]",
-            b"{}",
-            b" {}",
-            b"{} ",
-            b"{\n}",
-            b"{\"a\":1\r}",
-            b"pong",
-            b"\"pong\"",
-            b"",
-            b"{\"torn\":",
-            b"{\"a\":1}}",
-            b"quotes \" and \\ and \x00 and \x7f and \xe6\xbd\xae\xe6\xb1\x90",
-            b"\xff\x00\xfe",
-            b"{\"latin\":\"\xe9\"}",
-        ] {
-            assert_eq!(there_and_back(text).1, text, "{}", String::from_utf8_lossy(text));
-        }
-    }
-
-    #[test]
-    fn a_json_message_is_written_as_it_is() {
-        assert_eq!(
-            there_and_back(b"{\"u\":1,\"b\":\"0.10\"}").0,
-            "{\"at\":1723161254087891268,\"json\":{\"u\":1,\"b\":\"0.10\"}}"
-        );
-        assert_eq!(there_and_back(b"pong").0, "{\"at\":1723161254087891268,\"text\":\"pong\"}");
-    }
-
-    #[test]
-    fn a_record_written_by_hand_is_read_too() {
-        let mut scratch = Vec::new();
-        let line = b"{ \"json\" : {\"a\": 1}, \"at\" : -5 }";
-        assert_eq!(read_own(line, &mut scratch), Ok(Content::Decoded(Some(-5))));
-        assert_eq!(scratch, b"{\"a\": 1}");
-        assert_eq!(Format::sniff(line), Some(Format::Recording));
-        assert_eq!(
-            read_own(b"{\"at\":7,\"mark\":\"disconnected\"}", &mut scratch),
-            Ok(Content::Mark(Some(7), Mark::Disconnected))
-        );
-    }
-
-    #[test]
-    fn what_a_later_version_may_add_is_passed_over() {
-        let mut scratch = Vec::new();
-        for line in ["{\"at\":7,\"mark\":\"moved\"}", "{\"at\":7,\"frame\":3}"] {
-            assert_eq!(read_own(line.as_bytes(), &mut scratch), Ok(Content::Unknown), "{line}");
-        }
-        let header = b"{\"tidegate\":\"recording\",\"version\":9,\"by\":\"x\"}";
-        assert_eq!(read_own(header, &mut scratch), Ok(Content::Header(9)));
-    }
-
-    #[test]
-    fn no_beginning_of_a_record_is_a_record() {
-        let mut line = Vec::new();
-        write_message(&mut line, 17, b"{\"a\":{\"b\":{}}}");
-        let whole = line.len() - 1;
-        for cut in 0..whole {
-            assert!(!is_whole_json(&line[..cut]), "cut at {cut}");
-        }
-        assert!(is_whole_json(&line[..whole]));
-    }
-
-    #[test]
-    fn the_unit_of_a_time_is_told_by_its_digits() {
-        let same = 1_723_161_254_000_000_000;
-        for (line, nanos) in [
-            ("1723161254 x", same),
-            ("1723161254000 x", same),
-            ("1723161254000000 x", same),
-            ("1723161254000000000\tx", same),
-            ("1723161254.5 x", same + 500_000_000),
-            ("1723161254.123456789999 x", same + 123_456_789),
-            ("1723161254000.25   x", same + 250_000),
-            ("0 x", 0),
-            ("9223372036854775807 x", i64::MAX),
-        ] {
-            let (time, text) = stamped(line.as_bytes()).unwrap();
-            assert_eq!((time, &line[text..]), (Some(nanos), "x"), "{line}");
-        }
-    }
-
-    #[test]
-    fn a_time_beyond_all_times_is_no_time_and_its_text_is_kept() {
-        for time in [
-            "18446744073709551615",
-            "9223372036854775808",
-            "99999999999",
-            "999999999999999999999999999",
-        ] {
-            let line = format!("{time} text");
-            assert_eq!(stamped(line.as_bytes()), Ok((None, time.len() + 1)), "{time}");
-        }
-    }
-
-    #[test]
-    fn a_line_without_a_time_or_a_text_says_which() {
-        for (line, reason) in [
-            ("{\"a\":1}", BadLine::NoTime),
-            ("17a {}", BadLine::NoTime),
-            ("-17 {}", BadLine::NoTime),
-            ("17: {}", BadLine::NoTime),
-            ("1723161254", BadLine::NoText),
-            ("1723161254 ", BadLine::NoText),
-            ("1723161254.5", BadLine::NoText),
-        ] {
-            assert_eq!(stamped(line.as_bytes()), Err(reason), "{line}");
-        }
-    }
-
-    #[test]
-    fn formats_are_told_by_a_line() {
-        for (line, format) in [
-            ("{\"tidegate\":\"recording\",\"version\":1}", Some(Format::Recording)),
-            ("{\"at\":1,\"json\":{}}", Some(Format::Recording)),
-            ("{\"at\":\"x\",\"json\":{}}", Some(Format::Plain)),
-            ("{\"stream\":\"x\"}", Some(Format::Plain)),
-            ("[1]", Some(Format::Plain)),
-            ("1723161254 {}", Some(Format::Stamped)),
-            ("{\"t\":\"header\",\"format\":2}", Some(Format::Cryptofeed)),
-            ("wss://x <-> 1723161254.5", Some(Format::CryptofeedText)),
-            ("1723161254.5: {}", Some(Format::CryptofeedText)),
-            ("wss://x", None),
-            ("1723161254", None),
-            ("# a remark", None),
-        ] {
-            assert_eq!(Format::sniff(line.as_bytes()), format, "{line}");
-        }
-    }
-}
+mod tests;

@@ -42,7 +42,7 @@ mod wishes;
 pub use backoff::Backoff;
 pub use dialect::{Dialect, Reply, ReplyOutcome, Request, Rules, Sign, Topic, Wish};
 pub use pacer::Pacer;
-pub use session::{Outgoing, Session};
+pub use session::{Outgoing, Session, Verdict};
 pub use shell::{LiveFeed, LiveOptions, LiveStep, Topics};
 pub use socket::{Endpoint, EndpointError};
 pub use wishes::Wishes;

@@ -11,13 +11,14 @@
 //! | a bad line | skipped, counted by reason with the first line's number ([`Tally`]) |
 //! | an empty line, `\r\n`, a byte order mark | taken off, counted |
 //! | a time that fits no time | the message is yielded without one, counted |
-//! | a torn last line, a packed file that ends early or is corrupt | every whole record before it is yielded, then [`Reader::damage`] tells the place |
+//! | a record that the [`Selection`] leaves out | passed over, counted |
+//! | a torn last line, a packed file that ends early or is corrupt, a recording that was not closed | every whole record before it is yielded, then [`Reader::damage`] tells the place |
 //!
 //! A last line without its end counts as whole if it is a whole JSON object or array; anything else
 //! could be the beginning of something longer, and counts as torn.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Seek as _, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +27,9 @@ use bytes::Bytes;
 
 use super::capture;
 use super::format::{self, Content, Format, Record, RecordKind};
+use super::index::{FrameEntry, Index, IndexState};
 use super::report::{BadLine, Damage, DamageKind, OpenError, OpenProblem, Tally};
+use super::selection::Selection;
 use super::unpack::{Compression, Unpacker};
 use super::window::{Found, MAX_LINE_BYTES, Window};
 
@@ -47,6 +50,19 @@ pub struct Reader {
     damage: Option<Damage>,
     /// No more bytes come.
     ended: bool,
+    selection: Selection,
+    /// Whether the selection leaves anything out.
+    selective: bool,
+    /// The record before was in the selection's range.
+    inside: bool,
+    /// Where reading began.
+    base: FrameEntry,
+    /// Behind this many records of the file, nothing is in the selection's range.
+    reach: u64,
+    /// The recording says how many records it has, and has not said so yet.
+    open: bool,
+    /// Records since the last header.
+    since_header: u64,
 }
 
 /// Where the text comes from.
@@ -92,6 +108,61 @@ impl Reader {
         Self::from_reader(&name, Box::new(file))
     }
 
+    /// Opens a file to read what `selection` wants of it. If the file has an index, reading begins
+    /// and ends with the frames that the range reaches; what is read is the same without one.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_selected(path: &Path, selection: Selection) -> Result<Self, OpenError> {
+        Self::open_at(path, &selection.clone(), selection)
+    }
+
+    /// Opens a file at the first frame that `reach` may want, and reads what `selection` wants.
+    pub(super) fn open_at(
+        path: &Path,
+        reach: &Selection,
+        selection: Selection,
+    ) -> Result<Self, OpenError> {
+        let name = path.display().to_string();
+        let refused = |error: std::io::Error| OpenError::new(&name, error.into());
+        let mut file = File::open(path).map_err(refused)?;
+        // A pipe cannot be looked at from its end.
+        let index = if reach.is_bounded() && file.metadata().is_ok_and(|data| data.is_file()) {
+            let index = Index::read(&mut file).map_err(refused)?;
+            file.rewind().map_err(refused)?;
+            index
+        } else {
+            IndexState::Missing
+        };
+        let IndexState::Good(index) = index else {
+            return Ok(Self::from_reader(&name, Box::new(file))?.selecting(selection));
+        };
+        let needed = index.reach(reach);
+        let start = needed.start.unwrap_or(FrameEntry::new(index.covered(), 0, 0, 0));
+        file.seek(SeekFrom::Start(start.file_offset)).map_err(refused)?;
+        let mut reader = Self::from_reader(&name, Box::new(file))?.selecting(selection);
+        if start.file_offset > 0 {
+            reader.base = start;
+            reader.format = Some(Format::Recording);
+            reader.open = needed.start.is_some();
+            reader.since_header = start.records;
+        }
+        if let Some(end) = needed.end {
+            reader.reach = end;
+        }
+        Ok(reader)
+    }
+
+    /// The same, of which only `selection` is yielded.
+    #[must_use]
+    pub fn selecting(mut self, selection: Selection) -> Self {
+        self.selective = !selection.is_all();
+        self.inside = selection.start_time().is_none();
+        self.selection = selection;
+        self
+    }
+
     /// Reads a file's bytes that are in memory, packed as they are; `name` stands for the file in
     /// messages.
     ///
@@ -135,6 +206,13 @@ impl Reader {
             fault: None,
             damage: None,
             ended,
+            selection: Selection::default(),
+            selective: false,
+            inside: true,
+            base: FrameEntry::new(0, 0, 0, 0),
+            reach: u64::MAX,
+            open: false,
+            since_header: 0,
         };
         match reader.version_in_header() {
             Some(version) if version > format::VERSION => {
@@ -149,6 +227,9 @@ impl Reader {
     #[inline]
     pub fn advance(&mut self) -> bool {
         while self.damage.is_none() {
+            if self.selective && self.records() >= self.reach {
+                break;
+            }
             match self.window.line() {
                 Some(Found::Line(line)) => {
                     if self.take(line) {
@@ -215,9 +296,14 @@ impl Reader {
     #[must_use]
     pub fn file_offset(&self) -> u64 {
         match &self.input {
-            Input::Packed(unpacker) => unpacker.file_offset(),
+            Input::Packed(unpacker) => self.base.file_offset + unpacker.file_offset(),
             Input::Loaded { file_bytes, .. } => *file_bytes,
         }
+    }
+
+    /// Where the unpacked text goes on behind the present line.
+    pub(super) fn text_position(&self) -> u64 {
+        self.base.text_offset + self.window.offset(self.window.start())
     }
 
     /// The file, as it was named.
@@ -284,8 +370,7 @@ impl Reader {
                 return false;
             }
         };
-        self.yields(Current { time, kind, place });
-        true
+        self.yields(Current { time, kind, place })
     }
 
     /// What seldom stands in a line.
@@ -303,17 +388,40 @@ impl Reader {
                 self.damaged(DamageKind::Version(version), line_start);
                 return false;
             }
-            Content::Header(_) | Content::Here(..) => return false,
+            Content::Header(_) if self.open => {
+                self.tally.lines -= 1;
+                self.damaged(DamageKind::Unclosed, line_start);
+                return false;
+            }
+            Content::Header(version) => {
+                self.open = version >= format::VERSION_WITH_END;
+                self.since_header = 0;
+                return false;
+            }
+            Content::End(records) => {
+                if self.open && records != self.since_header {
+                    let kind = DamageKind::Count { told: records, read: self.since_header };
+                    self.damaged(kind, line_start);
+                }
+                self.open = false;
+                return false;
+            }
+            Content::Here(..) => return false,
         };
         if let RecordKind::Mark(_) = kind {
             self.scratch.clear();
         }
-        self.yields(Current { time, kind, place: Place::Scratch });
-        true
+        self.yields(Current { time, kind, place: Place::Scratch })
     }
 
+    /// Counts a record and makes it the current one, if it is selected.
     #[inline]
-    fn yields(&mut self, current: Current) {
+    fn yields(&mut self, current: Current) -> bool {
+        self.since_header += 1;
+        if self.selective && !self.selects(&current) {
+            self.tally.left_out += 1;
+            return false;
+        }
         match current.kind {
             RecordKind::Message => self.tally.messages += 1,
             RecordKind::Mark(_) => self.tally.marks += 1,
@@ -326,6 +434,28 @@ impl Reader {
             Place::Scratch => self.scratch.len() as u64,
         };
         self.current = Some(current);
+        true
+    }
+
+    /// Whether a record is wanted. Ends reading where no more can be.
+    fn selects(&mut self, current: &Current) -> bool {
+        if let Some(time) = current.time {
+            self.inside = self.selection.has(time);
+        }
+        if !self.inside {
+            return false;
+        }
+        let text = match &current.place {
+            Place::Window(range) => &self.window.bytes()[range.clone()],
+            Place::Scratch => &self.scratch,
+        };
+        let Current { time: receive_time, kind, .. } = *current;
+        self.selection.keeps(Record { receive_time, kind, text })
+    }
+
+    /// Records met so far, from the file's beginning.
+    fn records(&self) -> u64 {
+        self.base.records + self.tally.messages + self.tally.marks + self.tally.left_out
     }
 
     #[cold]
@@ -352,6 +482,8 @@ impl Reader {
         }
         if let Some(fault) = self.fault.take() {
             self.damaged(fault, self.window.end());
+        } else if self.damage.is_none() && std::mem::take(&mut self.open) {
+            self.damaged(DamageKind::Unclosed, self.window.end());
         }
         false
     }
@@ -370,9 +502,9 @@ impl Reader {
 
     fn damaged(&mut self, kind: DamageKind, index: usize) {
         self.damage = Some(Damage {
-            record: self.tally.messages + self.tally.marks,
-            line: self.tally.lines + 1,
-            text_offset: self.window.offset(index),
+            record: self.records(),
+            line: self.base.lines + self.tally.lines + 1,
+            text_offset: self.base.text_offset + self.window.offset(index),
             file_offset: self.file_offset(),
             kind,
         });

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use super::reader::{Loaded, Reader};
 use super::report::OpenError;
+use super::selection::Selection;
 
 /// A recording to play. Cheap to clone; clones share what is in memory.
 #[derive(Clone, Debug)]
 pub struct Recording {
     name: Arc<str>,
     from: From,
+    selection: Selection,
 }
 
 #[derive(Clone, Debug)]
@@ -28,7 +30,8 @@ impl Recording {
     /// [`OpenError`] when the file cannot be opened now.
     pub fn stream(path: &Path) -> Result<Self, OpenError> {
         let reader = Reader::open(path)?;
-        Ok(Self { name: reader.name().into(), from: From::File(path.to_owned()) })
+        let selection = Selection::default();
+        Ok(Self { name: reader.name().into(), from: From::File(path.to_owned()), selection })
     }
 
     /// Unpacks the file into memory first, at most `max_bytes` of it, so that a pass costs no
@@ -70,6 +73,13 @@ impl Recording {
         &self.name
     }
 
+    /// The same, of which only `selection` is played.
+    #[must_use]
+    pub fn selecting(mut self, selection: Selection) -> Self {
+        self.selection = selection;
+        self
+    }
+
     /// A reader at the recording's beginning.
     ///
     /// # Errors
@@ -77,14 +87,29 @@ impl Recording {
     /// [`OpenError`] when the file can no longer be opened.
     pub fn reader(&self) -> Result<Reader, OpenError> {
         match &self.from {
-            From::File(path) => Reader::open(path),
-            From::Memory(loaded) => Reader::from_loaded(Arc::clone(&self.name), loaded),
+            From::File(path) => Reader::open_selected(path, self.selection.clone()),
+            From::Memory(loaded) => Ok(Reader::from_loaded(Arc::clone(&self.name), loaded)?
+                .selecting(self.selection.clone())),
         }
+    }
+
+    /// A reader at a place that no record of `time` (ns since the Unix epoch) or later is before.
+    /// Of a file with an index that costs no reading; otherwise it is the beginning.
+    ///
+    /// # Errors
+    ///
+    /// As [`reader`](Self::reader).
+    pub fn reader_at(&self, time: i64) -> Result<Reader, OpenError> {
+        let From::File(path) = &self.from else { return self.reader() };
+        let from = self.selection.start_time().map_or(time, |start| start.max(time));
+        let reach = Selection::default().between(Some(from), self.selection.end_time());
+        Reader::open_at(path, &reach, self.selection.clone())
     }
 
     fn unpack(reader: Reader, max_bytes: u64) -> Result<Self, OpenError> {
         let name = reader.name().into();
-        Ok(Self { name, from: From::Memory(reader.load(max_bytes)?) })
+        let selection = Selection::default();
+        Ok(Self { name, from: From::Memory(reader.load(max_bytes)?), selection })
     }
 }
 

@@ -32,6 +32,7 @@ use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Instant;
@@ -40,9 +41,15 @@ use super::format::Record;
 use super::recording::Recording;
 use super::report::{Damage, OpenError};
 
+mod control;
+mod schedule;
 mod source;
 
+use control::Shared;
+use schedule::Pass;
 use source::Source;
+
+pub use control::{ReplayControl, ReplayEnded, ReplayStatus};
 
 /// How fast a replay goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -171,6 +178,12 @@ pub enum Step<'a> {
         /// Its number, counted from 0.
         pass: u64,
     },
+    /// The replay was told to jump: what follows is from another time, and so a new session of the
+    /// venue.
+    Jumped {
+        /// To where, in ns since the Unix epoch.
+        time: i64,
+    },
     /// Nothing more comes, ever.
     Ended,
 }
@@ -189,6 +202,10 @@ pub struct Replay {
     damaged: Vec<usize>,
     number: u64,
     state: State,
+    control: Option<Arc<Shared>>,
+    paused_at: Option<Instant>,
+    /// Sources that are to jump, from the last on.
+    jumping: Option<(i64, usize)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -197,21 +214,6 @@ enum State {
     /// The sources are to be opened again.
     Rewind,
     Ended,
-}
-
-/// The schedule of one pass.
-#[derive(Clone, Copy, Default)]
-struct Pass {
-    /// When its first record is due; `None`: at once, whenever that is.
-    anchor: Option<Instant>,
-    /// Key of the record reached last.
-    reached: Option<i64>,
-    /// Recorded position of that record, in ns.
-    position: u64,
-    /// The present head's position is in `position` already.
-    counted: bool,
-    /// A record was yielded in this pass.
-    any: bool,
 }
 
 impl Replay {
@@ -236,6 +238,9 @@ impl Replay {
             pass: Pass::default(),
             number: 0,
             state: State::Playing,
+            control: None,
+            paused_at: None,
+            jumping: None,
         };
         for source in (0..replay.sources.len()).rev() {
             replay.enter(source);
@@ -253,16 +258,22 @@ impl Replay {
         if let Some(source) = self.damaged.pop() {
             return self.tell_damage(source);
         }
+        if self.control.is_some()
+            && let Some(step) = self.obey(now)
+        {
+            return step.into();
+        }
         let Some(&Reverse((key, source))) = self.heads.peek() else {
             return self.between_passes(now);
         };
         if let Some(due) = self.due(key, now)
             && due > now
         {
-            return Step::WaitUntil(due);
+            return Step::WaitUntil(self.patient(due, now));
         }
         self.lent = true;
         self.pass.any = true;
+        self.show(key);
         match self.sources[source].record() {
             Some(record) => Step::Record { source, record },
             // A head is a record, so this does not happen; the next call moves on.
@@ -285,7 +296,13 @@ impl Replay {
     /// [`Speed::Max`], where it is zero.
     #[must_use]
     pub fn position(&self) -> Duration {
-        Duration::from_nanos(self.pass.position)
+        Duration::from_nanos(self.pass.base.saturating_add(self.pass.position))
+    }
+
+    /// A handle by which other threads control this replay from now on.
+    pub fn control(&mut self) -> ReplayControl {
+        let speed = self.options.speed;
+        ReplayControl(self.control.get_or_insert_with(|| Arc::new(Shared::new(speed))).clone())
     }
 
     /// Takes the head's source to its next record.
@@ -316,22 +333,6 @@ impl Replay {
         }
     }
 
-    /// When the record with this key is due; `None`: at once.
-    #[inline]
-    fn due(&mut self, key: i64, now: Instant) -> Option<Instant> {
-        let Speed::Times(SpeedFactor(speed)) = self.options.speed else {
-            // At full speed only a pause between passes is waited for.
-            return self.pass.anchor;
-        };
-        let pass = &mut self.pass;
-        if !pass.counted {
-            pass.counted = true;
-            pass.count(key, self.max_gap);
-        }
-        let anchor = *pass.anchor.get_or_insert(now);
-        Some(anchor + scaled(pass.position, speed))
-    }
-
     #[cold]
     fn tell_damage(&mut self, source: usize) -> Step<'_> {
         match self.sources[source].reader().damage() {
@@ -350,6 +351,7 @@ impl Replay {
         // A pass without records would be followed by nothing but its like.
         if self.state == State::Ended || !wanted || !self.pass.any {
             self.state = State::Ended;
+            self.show_end();
             return Step::Ended;
         }
         self.state = State::Rewind;
@@ -359,18 +361,6 @@ impl Replay {
             source.rewind_later();
         }
         Step::NextPass { pass: self.number }
-    }
-
-    /// The next pass follows on the schedule of this one, not on when this one was really over.
-    fn next_anchor(&self, now: Instant) -> Option<Instant> {
-        let delay = self.options.pass_delay;
-        match (self.options.speed, self.pass.anchor) {
-            (Speed::Times(SpeedFactor(speed)), Some(anchor)) => {
-                Some(anchor + scaled(self.pass.position, speed) + delay)
-            }
-            _ if delay.is_zero() => None,
-            _ => Some(now + delay),
-        }
     }
 
     fn rewind(&mut self, now: Instant) -> Step<'_> {
@@ -384,34 +374,6 @@ impl Replay {
         self.state = State::Playing;
         self.next(now)
     }
-}
-
-impl Pass {
-    /// Adds the gap to the record with this key.
-    #[inline]
-    fn count(&mut self, key: i64, max_gap: u64) {
-        if key == source::NO_TIME {
-            return;
-        }
-        // A key is behind the last one only where a file's clock was set back (see `Source`): time
-        // goes on from there.
-        let reached = self.reached.replace(key).unwrap_or(key);
-        let gap = if key > reached { key.abs_diff(reached).min(max_gap) } else { 0 };
-        self.position = self.position.saturating_add(gap);
-    }
-}
-
-/// A recorded time as it passes at `speed`. Exact to the nanosecond for the first three months,
-/// with an error below one in 10¹⁵ behind them.
-#[inline]
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "see above; what is too large saturates"
-)]
-fn scaled(position: u64, speed: f64) -> Duration {
-    Duration::from_nanos((position as f64 / speed) as u64)
 }
 
 #[cfg(test)]

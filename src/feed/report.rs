@@ -119,6 +119,8 @@ pub struct Tally {
     /// Lines that hold no received message, skipped without blame: requests and HTTP answers in a
     /// capture, kinds of record that this version does not know.
     pub other_records: u64,
+    /// Records that the reader's selection left out.
+    pub left_out: u64,
     bad: [BadCount; BadLine::ALL.len()],
 }
 
@@ -154,6 +156,7 @@ impl Tally {
         self.byte_order_marks += other.byte_order_marks;
         self.times_out_of_range += other.times_out_of_range;
         self.other_records += other.other_records;
+        self.left_out += other.left_out;
         for (mine, theirs) in self.bad.iter_mut().zip(other.bad) {
             if mine.count == 0 {
                 mine.first_line = theirs.first_line;
@@ -209,6 +212,16 @@ pub enum DamageKind {
     Corrupt(String),
     /// The last line has no end and is not a whole message.
     TornLine,
+    /// The recording ends at a whole record, and without the line that says so: its recorder was
+    /// killed, or is still at work.
+    Unclosed,
+    /// The recording says that it has more or fewer records than were found in it.
+    Count {
+        /// How many it says.
+        told: u64,
+        /// How many were read.
+        read: u64,
+    },
     /// The file could not be read on.
     Io(String),
     /// From here on the recording has a version that is newer than this program.
@@ -221,6 +234,10 @@ impl fmt::Display for DamageKind {
             Self::Truncated => f.write_str("the packed file ends in the middle"),
             Self::Corrupt(why) => write!(f, "the packed file is corrupt ({why})"),
             Self::TornLine => f.write_str("the last line is torn"),
+            Self::Unclosed => f.write_str("the recording was not closed"),
+            Self::Count { told, read } => {
+                write!(f, "the recording says it has {told} records, and {read} were read")
+            }
             Self::Io(why) => write!(f, "the file could not be read on ({why})"),
             Self::Version(version) => write!(
                 f,

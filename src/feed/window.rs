@@ -143,6 +143,11 @@ impl Window {
         self.end - self.start
     }
 
+    /// The first byte of the window that no line has taken.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
     /// Behind the last byte of the window.
     pub(super) fn end(&self) -> usize {
         self.end

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::feed::Tally;
+use crate::feed::{RecordFigures, Tally};
 use crate::market::health::{Health, StaleReason};
 use crate::market::{FeedId, Health as FeedHealth};
 use crate::venue::{Class, Oddities, Oddity};
@@ -125,6 +125,7 @@ pub struct Feed {
     damaged: AtomicBool,
     problem: Mutex<Option<String>>,
     workers: OnceLock<Workers>,
+    record: OnceLock<Arc<RecordFigures>>,
 }
 
 struct Workers {
@@ -181,6 +182,7 @@ impl Feed {
             damaged: AtomicBool::new(false),
             problem: Mutex::default(),
             workers: OnceLock::new(),
+            record: OnceLock::new(),
         }
     }
 
@@ -288,6 +290,16 @@ impl Feed {
 
     pub(crate) fn note_tally(&self, tally: Tally) {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;
+    }
+
+    /// What its recorder has done, if it has one.
+    #[must_use]
+    pub fn record_figures(&self) -> Option<&RecordFigures> {
+        self.record.get().map(|figures| &**figures)
+    }
+
+    pub(super) fn set_record_figures(&self, figures: Arc<RecordFigures>) {
+        let _ = self.record.set(figures);
     }
 
     pub(crate) fn set_workers(&self, quotes: WorkerQueue, fills: WorkerQueue) {

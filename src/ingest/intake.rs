@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::feeds::Feed;
 use crate::clock::Instant;
+use crate::feed::{Mark, RecordTap};
 use crate::market::{Fill, InstrumentId, Quote, Volume, VolumeId, VolumeKeys};
 use crate::venue::{Class, Codec, Event};
 use crate::worker::{
@@ -32,6 +33,9 @@ pub struct Intake<H> {
     fills: CoalescingProducer<VolumeId, Volume, H>,
     volume_keys: Arc<VolumeKeys>,
     events: Vec<Event>,
+    record: Option<RecordTap>,
+    /// What the last message was.
+    class: Class,
 }
 
 impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
@@ -52,6 +56,21 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
             fills,
             volume_keys,
             events: Vec::with_capacity(4),
+            record: None,
+            class: Class::Unknown,
+        }
+    }
+
+    /// Records what is received from now on.
+    pub fn record_to(&mut self, tap: RecordTap) {
+        self.feed.set_record_figures(tap.figures().clone());
+        self.record = Some(tap);
+    }
+
+    /// The connection was made or broke at `time` (wall), which a recording tells too.
+    pub fn mark(&mut self, time: i64, mark: Mark) {
+        if let Some(tap) = &mut self.record {
+            tap.mark(time, mark);
         }
     }
 
@@ -65,8 +84,12 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
     /// Blocks only while as many instruments are pending as the conflation worker holds. `false`
     /// once a worker has ended, which it does when the gateway stops.
     pub fn message(&mut self, text: &[u8], receive_time: i64, at: Instant) -> bool {
+        if let Some(tap) = &mut self.record {
+            tap.message(receive_time, text);
+        }
         self.events.clear();
         let decoded = self.codec.decode(text, receive_time, &mut self.events);
+        self.class = decoded.class;
         self.feed.count(decoded.class, decoded.oddities);
         if matches!(decoded.class, Class::Refused(_) | Class::Unknown)
             && self.feed.counted(decoded.class).is_power_of_two()
@@ -86,6 +109,11 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Intake<H> {
             }
         }
         true
+    }
+
+    /// What the last message was.
+    pub const fn class(&self) -> Class {
+        self.class
     }
 
     /// A loop over a recording begins again: a new session of the venue.

@@ -82,12 +82,16 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Player<H> {
                             return Played::Closed;
                         }
                     }
-                    RecordKind::Mark(Mark::Disconnected) => {
-                        seat.live = false;
-                        let health = Health::Stale(StaleReason::Disconnected);
-                        seat.intake.feed().set_health(health, clock.wall());
+                    RecordKind::Mark(mark) => {
+                        let time = record.receive_time.unwrap_or_else(|| clock.wall());
+                        seat.intake.mark(time, mark);
+                        // A gap is told as what it is: for a moment nobody knows what happened.
+                        if matches!(mark, Mark::Disconnected | Mark::Gap { .. }) {
+                            seat.live = false;
+                            let health = Health::Stale(StaleReason::Disconnected);
+                            seat.intake.feed().set_health(health, clock.wall());
+                        }
                     }
-                    RecordKind::Mark(_) => {}
                 }
                 *records += 1;
                 if records.is_multiple_of(SHOW_EVERY) {
@@ -118,6 +122,13 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Player<H> {
                 for place in 0..self.seats.len() {
                     self.seats[place].passes_before = self.tally(place);
                     self.seats[place].intake.new_session();
+                }
+                Played::Aside
+            }
+            Step::Jumped { time } => {
+                for seat in &mut self.seats {
+                    tracing::info!(feed = seat.intake.feed().name(), time, "a replay jumps");
+                    seat.intake.new_session();
                 }
                 Played::Aside
             }

@@ -8,10 +8,13 @@ use tokio_util::sync::CancellationToken;
 use super::feeds::Feed;
 use super::intake::Intake;
 use super::player::{Played, Player};
+use super::sign::sign;
 use crate::clock::Clock;
-use crate::feed::{LineFeed, LineStep, wait_until};
+use crate::feed::live::{LiveFeed, LiveStep, Sign};
+use crate::feed::{LineFeed, LineStep, Mark, wait_until};
 use crate::market::health::{Health, StaleReason};
 use crate::market::{Volume, VolumeId};
+use crate::venue::Venue;
 use crate::worker::CoalescingHandler;
 
 /// How long the stages behind a feed may take to drain when it ends.
@@ -101,9 +104,11 @@ pub fn receive<H: CoalescingHandler<VolumeId, Volume>>(
                 if std::mem::replace(&mut connected_before, true) {
                     feed.count_reconnect();
                 }
+                intake.mark(clock.wall(), Mark::Connected);
                 feed.set_health(Health::Live, clock.wall());
             }
             LineStep::Disconnected { reason, retry_in } => {
+                intake.mark(clock.wall(), Mark::Disconnected);
                 tracing::info!(feed = feed.name(), reason, ?retry_in, "a line feed is down");
                 feed.note_problem(reason);
                 feed.set_health(Health::Stale(StaleReason::Disconnected), clock.wall());
@@ -118,6 +123,68 @@ pub fn receive<H: CoalescingHandler<VolumeId, Volume>>(
     };
     feed.note_tally(*lines.tally());
     end(intake, reason, clock);
+}
+
+/// Receives from a venue until stopped.
+pub fn listen<H: CoalescingHandler<VolumeId, Volume>>(
+    mut live: LiveFeed,
+    mut intake: Intake<H>,
+    venue: &Venue,
+    clock: &Clock,
+    stop: &CancellationToken,
+) {
+    let feed = intake.feed().clone();
+    let heartbeats = live.rules().heartbeats;
+    let mut connected_before = false;
+    let mut is_live = false;
+    let mut messages = 0_u64;
+    loop {
+        let sign = match live.next(stop) {
+            LiveStep::Message { receive_time, text, repeated } => {
+                if !intake.message(text, receive_time, clock.now()) {
+                    break;
+                }
+                sign(venue, intake.class(), text, repeated, heartbeats)
+            }
+            LiveStep::Connected => {
+                if std::mem::replace(&mut connected_before, true) {
+                    feed.count_reconnect();
+                }
+                intake.mark(clock.wall(), Mark::Connected);
+                tracing::info!(feed = feed.name(), "connected");
+                continue;
+            }
+            LiveStep::Disconnected { reason, silent, retry_in } => {
+                is_live = false;
+                intake.mark(clock.wall(), Mark::Disconnected);
+                tracing::info!(feed = feed.name(), reason, ?retry_in, "a live feed is down");
+                feed.note_problem(reason);
+                let why = if silent { StaleReason::Silent } else { StaleReason::Disconnected };
+                feed.set_health(Health::Stale(why), clock.wall());
+                feed.note_tally(*live.tally());
+                continue;
+            }
+            LiveStep::Stopped => break,
+        };
+        for refused in live.heard(&sign) {
+            tracing::warn!(feed = feed.name(), refused, "the venue refused");
+            feed.note_problem(refused);
+        }
+        if !is_live {
+            // Data has come; or all that was asked for is granted, and the market is quiet.
+            let (held, wanted) = live.held();
+            is_live = sign == Sign::Alive || (held == wanted && matches!(sign, Sign::Replies(_)));
+            if is_live {
+                feed.set_health(Health::Live, clock.wall());
+            }
+        }
+        messages += 1;
+        if messages.is_multiple_of(SHOW_EVERY) || matches!(sign, Sign::Replies(_)) {
+            feed.note_tally(*live.tally());
+        }
+    }
+    feed.note_tally(*live.tally());
+    end(intake, StaleReason::Shutdown, clock);
 }
 
 /// Completes the workers, waits until what they held has reached board and ledger, and only then

@@ -20,6 +20,8 @@ pub enum StaleReason {
     Ended,
     /// The connection to the source is down; the feed tries again.
     Disconnected,
+    /// The connection stood and gave no sign of life; it was given up, and the feed tries again.
+    Silent,
     /// The feed has failed and does not go on.
     Failed,
     /// The gateway is shutting down.
@@ -46,6 +48,7 @@ impl Health {
                 StaleReason::AwaitingSubscriber => "awaiting_subscriber",
                 StaleReason::Ended => "ended",
                 StaleReason::Disconnected => "disconnected",
+                StaleReason::Silent => "silent",
                 StaleReason::Failed => "failed",
                 StaleReason::Shutdown => "shutdown",
             }),

@@ -7,7 +7,7 @@
 //! *Conflated* is counted twice, because it happens in two places: between a feed and the board
 //! (`worker_conflated`, once for everybody) and between the board and each subscriber
 //! (`subscriber_ticks_conflated`). What was *lost* is elsewhere: `feed_refused`,
-//! `feed_bad_lines`, `feed_dispatches_refused`, `worker_discarded`, `ledger_fills_refused`.
+//! `feed_bad_lines`, `feed_dispatches_refused`, `feed_records_lost`, `worker_discarded`, `ledger_fills_refused`.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::admin::Admin;
 use super::reload::Outcomes;
-use crate::feed::BadLine;
+use crate::feed::{BadLine, RecordFigures};
 use crate::gateway::{Close, Refused, Why};
 use crate::ingest::{Feed, FeedFigures};
 use crate::market::Health;
@@ -315,6 +315,31 @@ fn of_feeds(feeds: &[(&Feed, FeedFigures)], sheet: &mut Sheet<'_>) -> fmt::Resul
         "feed_damaged",
         "Whether a recording was found damaged.",
         each(|_, figures| u64::from(figures.damaged)),
+    )?;
+    let recorded = |figure: fn(&RecordFigures) -> u64| {
+        feeds.iter().filter_map(move |(feed, _)| {
+            Some(([("feed", feed.name())], figure(feed.record_figures()?)))
+        })
+    };
+    sheet.counters(
+        "feed_records_written",
+        "Records in the files of a feed that is recorded.",
+        recorded(RecordFigures::records),
+    )?;
+    sheet.counters(
+        "feed_record_file_bytes",
+        "Bytes of these files.",
+        recorded(RecordFigures::file_bytes),
+    )?;
+    sheet.counters(
+        "feed_records_lost",
+        "Records that are missing in these files, by reason.",
+        feeds.iter().filter_map(|(feed, _)| Some((feed, feed.record_figures()?))).flat_map(
+            |(feed, figures)| {
+                [("overflow", figures.lost_to_overflow()), ("failure", figures.lost_to_failures())]
+                    .map(|(reason, count)| ([("feed", feed.name()), ("reason", reason)], count))
+            },
+        ),
     )
 }
 

@@ -29,11 +29,16 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 14] = [
     "serve",
     "replay",
     "subscribe",
     "inspect",
+    "record",
+    "convert",
+    "cut",
+    "merge",
+    "verify",
     "simulate",
     "validate",
     "config",

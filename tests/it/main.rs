@@ -20,6 +20,7 @@ mod gateway_retune;
 mod gateway_support;
 mod limiter;
 mod ops;
+mod record;
 mod reproduce;
 mod serve_hostile;
 mod serve_limits;

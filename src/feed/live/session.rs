@@ -23,6 +23,17 @@ pub enum Outgoing {
     Ping,
 }
 
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// On purpose: the next may follow at once.
+    Planned,
+    /// It stood and gave no sign of life.
+    Silent,
+    /// It broke.
+    Broken,
+}
+
 /// See the file.
 pub struct Session {
     dialect: Box<dyn Dialect>,
@@ -126,18 +137,17 @@ impl Session {
         Some(out)
     }
 
-    /// Why the connection is to be given up now, if it is. `true` beside it: on purpose, so that the
-    /// next may follow at once.
+    /// Why the connection is to be given up now, if it is.
     #[must_use]
-    pub fn verdict(&self, now: Instant) -> Option<(String, bool)> {
+    pub fn verdict(&self, now: Instant) -> Option<(String, Verdict)> {
         if self.closing {
-            return Some(("the venue is about to close".to_owned(), true));
+            return Some(("the venue is about to close".to_owned(), Verdict::Planned));
         }
         if now >= self.alive + self.stale_after {
-            return Some((format!("no sign of life for {:?}", self.stale_after), false));
+            return Some((format!("no sign of life for {:?}", self.stale_after), Verdict::Silent));
         }
         if self.life_ends().is_some_and(|ends| ends <= now) {
-            return Some(("it has lived its time".to_owned(), true));
+            return Some(("it has lived its time".to_owned(), Verdict::Planned));
         }
         None
     }

@@ -16,8 +16,8 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
-use super::dialect::{Dialect, Sign, Topic};
-use super::session::{Outgoing, Session};
+use super::dialect::{Dialect, Rules, Sign, Topic};
+use super::session::{Outgoing, Session, Verdict};
 use super::socket::{Connector, Endpoint, Socket};
 use crate::clock::{Clock, Instant};
 use crate::feed::report::{BadLine, Tally};
@@ -80,6 +80,8 @@ pub enum LiveStep<'a> {
     Disconnected {
         /// What happened.
         reason: String,
+        /// Whether the connection stood and gave no sign of life.
+        silent: bool,
         /// The wait before the next attempt.
         retry_in: Duration,
     },
@@ -197,6 +199,12 @@ impl LiveFeed {
         &self.tally
     }
 
+    /// The venue's rules.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        self.session.rules()
+    }
+
     /// Topics granted, and topics wanted.
     #[must_use]
     pub fn held(&self) -> (usize, usize) {
@@ -229,12 +237,12 @@ impl LiveFeed {
                 State::Open(_) => {}
             }
             if let Err(reason) = self.say() {
-                return self.over(reason, false);
+                return self.over(reason, Verdict::Broken);
             }
             let now = self.clock.now();
-            if let Some((reason, on_purpose)) = self.session.verdict(now) {
+            if let Some((reason, why)) = self.session.verdict(now) {
                 self.close();
-                return self.over(reason, on_purpose);
+                return self.over(reason, why);
             }
             let message = match self.listen(stop) {
                 Woken::Stopped => {
@@ -245,15 +253,17 @@ impl LiveFeed {
                 Woken::Message(message) => message,
             };
             let text = match message {
-                None => return self.over("the venue ended the connection".to_owned(), false),
-                Some(Err(error)) => return self.over(error.to_string(), false),
+                None => {
+                    return self.over("the venue ended the connection".to_owned(), Verdict::Broken);
+                }
+                Some(Err(error)) => return self.over(error.to_string(), Verdict::Broken),
                 Some(Ok(Message::Close(frame))) => {
                     let reason = frame.map_or_else(
                         || "the venue closed the connection".to_owned(),
                         |frame| format!("the venue closed with {}: {}", frame.code, frame.reason),
                     );
                     self.close();
-                    return self.over(reason, false);
+                    return self.over(reason, Verdict::Broken);
                 }
                 Some(Ok(Message::Text(text))) => Text::Whole(text),
                 Some(Ok(Message::Binary(bytes))) => match unpacked(&bytes) {
@@ -309,7 +319,7 @@ impl LiveFeed {
         });
         match connected {
             None => LiveStep::Stopped,
-            Some(Err(error)) => self.over(format!("connecting: {error}"), false),
+            Some(Err(error)) => self.over(format!("connecting: {error}"), Verdict::Broken),
             Some(Ok(socket)) => {
                 let now = self.clock.now();
                 self.state = State::Open(Box::new(socket));
@@ -378,12 +388,12 @@ impl LiveFeed {
         }
     }
 
-    fn over(&mut self, reason: String, on_purpose: bool) -> LiveStep<'static> {
+    fn over(&mut self, reason: String, why: Verdict) -> LiveStep<'static> {
         let now = self.clock.now();
         let wait = self.backoff.wait(now);
-        let retry_in = if on_purpose { Duration::ZERO } else { wait };
+        let retry_in = if why == Verdict::Planned { Duration::ZERO } else { wait };
         self.state = State::Waiting(now + retry_in);
-        LiveStep::Disconnected { reason, retry_in }
+        LiveStep::Disconnected { reason, silent: why == Verdict::Silent, retry_in }
     }
 }
 

@@ -96,6 +96,21 @@ impl Source {
         Ok(true)
     }
 
+    /// Moves to the first record whose key is `time` or later, forward or back, and answers its key.
+    pub(super) fn seek(&mut self, time: i64) -> Result<Option<i64>, OpenError> {
+        self.to_be_opened = false;
+        self.reader = self.recording.reader_at(time)?;
+        self.key = NO_TIME;
+        self.any = false;
+        self.held.record = None;
+        loop {
+            match self.advance() {
+                Some(key) if key < time => {}
+                reached => return Ok(reached),
+            }
+        }
+    }
+
     /// The key of a record whose stamp jumps: is it a lone slip, or has the file moved?
     #[cold]
     fn judge(&mut self, time: i64) -> i64 {

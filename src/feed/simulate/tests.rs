@@ -256,9 +256,10 @@ fn write_the_shipped_sample() {
     let _ = std::fs::remove_file(shipped());
     let options = RecorderOptions {
         level: 19,
-        frame_records: u32::MAX,
+        flush_records: u32::MAX,
+        flush_bytes: 8 << 20,
+        flush_age: Duration::from_secs(3600),
         frame_bytes: 8 << 20,
-        frame_age: Duration::from_secs(3600),
     };
     let mut recorder = Recorder::create(&shipped(), options).unwrap();
     let mut simulator = Simulator::new(SimulateOptions::default()).unwrap();

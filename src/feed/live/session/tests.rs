@@ -78,8 +78,9 @@ fn b19_a_hundred_topics_are_asked_for_at_the_venues_pace_and_all_are_held() {
 fn b21_silence_ends_a_connection_and_heartbeats_keep_one() {
     let mut quiet = session(1);
     assert_eq!(quiet.verdict(at(59_999)), None);
-    let (reason, on_purpose) = quiet.verdict(at(60_000)).unwrap();
-    assert!(reason.contains("no sign of life for 60s") && !on_purpose);
+    let (reason, why) = quiet.verdict(at(60_000)).unwrap();
+    assert_eq!(why, Verdict::Silent);
+    assert!(reason.contains("no sign of life for 60s"), "{reason}");
     // Answers to our own pings, and repetitions, are no sign.
     quiet.heard(&Sign::Other, at(59_000));
     assert!(quiet.verdict(at(60_000)).is_some());
@@ -92,12 +93,12 @@ fn b20_a_connection_that_has_lived_its_day_is_ended_before_the_venue_does() {
     let mut session = session(1);
     let day = 24 * 3600 * 1_000;
     session.heard(&Sign::Alive, at(day - 3_600_000));
-    let (_, on_purpose) = session.verdict(at(day - 1_800_000 + 1)).unwrap();
-    assert!(on_purpose, "the next may follow at once");
+    let (_, why) = session.verdict(at(day - 1_800_000 + 1)).unwrap();
+    assert_eq!(why, Verdict::Planned);
     session.opened(at(day));
     assert_eq!(session.verdict(at(day)), None);
     session.heard(&Sign::Closing, at(day));
-    assert!(session.verdict(at(day)).unwrap().1);
+    assert_eq!(session.verdict(at(day)).unwrap().1, Verdict::Planned);
 }
 
 #[test]
