@@ -6,6 +6,7 @@
 
 mod feeds;
 mod limits;
+pub mod mock;
 mod record;
 mod reload;
 pub mod reproduce;

@@ -33,6 +33,7 @@ mod inspect;
 mod instruments;
 mod log;
 mod manual;
+mod mock_venue;
 mod output;
 mod record;
 mod replay;
@@ -131,6 +132,8 @@ enum Command {
     Verify(verify::VerifyArgs),
     /// Make a recording of a simulated market
     Simulate(simulate::SimulateArgs),
+    /// Serve recordings in the venue's own dialect, as if they were live
+    MockVenue(mock_venue::MockVenueArgs),
     /// Check a configuration file without serving it
     Validate(validate::ValidateArgs),
     /// Print the documented default configuration
@@ -145,7 +148,7 @@ impl Command {
     /// Whether it runs for long, so that what happens is worth a line.
     const fn serves(&self) -> bool {
         match self {
-            Self::Serve(_) | Self::Record(_) => true,
+            Self::Serve(_) | Self::Record(_) | Self::MockVenue(_) => true,
             Self::Replay(args) => args.serves(),
             _ => false,
         }
@@ -165,6 +168,7 @@ fn run(command: Option<Command>) -> anyhow::Result<Exit> {
         Some(Command::Merge(args)) => rewrite::merge(&args),
         Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Simulate(args)) => simulate::run(&args),
+        Some(Command::MockVenue(args)) => mock_venue::run(&args),
         Some(Command::Validate(args)) => validate::run(&args),
         Some(Command::Config) => validate::print_default(),
         Some(Command::Completions(args)) => manual::completions(&args, &mut Cli::command()),

@@ -11,6 +11,7 @@
 //! | [`answer`] | which request of which channel a venue granted or refused |
 //! | [`class`] | what a message turned out to be, each with a stable label |
 //! | [`dialect`] | how each venue is asked, over a live connection |
+//! | [`desk`] | the venues' own side of it, for a mock venue |
 //! | `json` | a borrowed scanner over JSON text: spans, no values |
 //! | `members` | members and elements of a message, found in one pass |
 //! | `read` | numbers, ids and times from such spans |
@@ -45,6 +46,7 @@ pub mod class;
 pub mod codec;
 mod coinbase;
 mod deribit;
+pub mod desk;
 pub mod dialect;
 mod fills;
 mod history;

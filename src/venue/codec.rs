@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::answer::Answer;
 use super::class::{Class, Oddities};
+use super::desk::{self, Desk};
 use super::dialect::{self, Spoken};
 use super::{binance, bitmex, bitstamp, bybit, coinbase, deribit, fills, kraken, okx};
 use crate::feed::live::Dialect;
@@ -100,6 +101,12 @@ impl Venue {
         self.spoken.map_or(&[], |spoken| spoken.channels)
     }
 
+    /// The venue's own side of its dialect; `None` where there is none.
+    #[must_use]
+    pub fn desk(&self) -> Option<Desk> {
+        self.spoken.map(|spoken| spoken.desk)
+    }
+
     /// What a message that the codec called [`Control::Ack`](super::Control::Ack) or
     /// [`Control::Error`](super::Control::Error) answers, in the order in which it says so; nothing
     /// if it answers no request that is known here, or is not JSON. Reads the message anew.
@@ -119,6 +126,7 @@ pub const VENUES: &[Venue] = &[
         answers: binance::answers,
         spoken: Some(Spoken {
             make: || Box::new(dialect::Binance),
+            desk: desk::BINANCE,
             channels: &["bookTicker", "trade"],
         }),
     },
@@ -129,6 +137,7 @@ pub const VENUES: &[Venue] = &[
         answers: binance::answers,
         spoken: Some(Spoken {
             make: || Box::new(dialect::Binance),
+            desk: desk::BINANCE,
             channels: &["bookTicker", "trade"],
         }),
     },
@@ -139,6 +148,7 @@ pub const VENUES: &[Venue] = &[
         answers: binance::answers,
         spoken: Some(Spoken {
             make: || Box::new(dialect::Binance),
+            desk: desk::BINANCE,
             channels: &["bookTicker", "trade"],
         }),
     },
@@ -149,6 +159,7 @@ pub const VENUES: &[Venue] = &[
         answers: coinbase::exchange_answers,
         spoken: Some(Spoken {
             make: || Box::new(dialect::Exchange),
+            desk: desk::COINBASE,
             channels: &["ticker", "matches"],
         }),
     },
@@ -159,6 +170,7 @@ pub const VENUES: &[Venue] = &[
         answers: coinbase::advanced_answers,
         spoken: Some(Spoken {
             make: || Box::new(dialect::Advanced),
+            desk: desk::COINBASE_ADVANCED,
             channels: &["ticker", "market_trades"],
         }),
     },
@@ -167,7 +179,11 @@ pub const VENUES: &[Venue] = &[
         about: "BitMEX",
         make: bitmex::codec,
         answers: bitmex::answers,
-        spoken: Some(Spoken { make: || Box::new(dialect::Bitmex), channels: &["quote", "trade"] }),
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Bitmex),
+            desk: desk::BITMEX,
+            channels: &["quote", "trade"],
+        }),
     },
     Venue {
         name: "bybit",
@@ -176,6 +192,7 @@ pub const VENUES: &[Venue] = &[
         answers: bybit::answers,
         spoken: Some(Spoken {
             make: || Box::new(dialect::Bybit),
+            desk: desk::BYBIT,
             channels: &["orderbook.1", "publicTrade"],
         }),
     },
@@ -186,6 +203,7 @@ pub const VENUES: &[Venue] = &[
         answers: deribit::answers,
         spoken: Some(Spoken {
             make: || Box::new(dialect::Deribit),
+            desk: desk::DERIBIT,
             channels: &["quote", "trades.100ms"],
         }),
     },
@@ -194,14 +212,22 @@ pub const VENUES: &[Venue] = &[
         about: "OKX v5",
         make: okx::codec,
         answers: okx::answers,
-        spoken: Some(Spoken { make: || Box::new(dialect::Okx), channels: &["bbo-tbt", "trades"] }),
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Okx),
+            desk: desk::OKX,
+            channels: &["bbo-tbt", "trades"],
+        }),
     },
     Venue {
         name: "kraken",
         about: "Kraken spot",
         make: kraken::codec,
         answers: kraken::answers,
-        spoken: Some(Spoken { make: || Box::new(dialect::Kraken), channels: &["ticker", "trade"] }),
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Kraken),
+            desk: desk::KRAKEN,
+            channels: &["ticker", "trade"],
+        }),
     },
     Venue {
         name: "bitstamp",
@@ -210,6 +236,7 @@ pub const VENUES: &[Venue] = &[
         answers: bitstamp::answers,
         spoken: Some(Spoken {
             make: || Box::new(dialect::Bitstamp),
+            desk: desk::BITSTAMP,
             channels: &["order_book", "live_trades"],
         }),
     },

@@ -39,12 +39,14 @@ pub(super) use deribit::Deribit;
 pub(super) use kraken::Kraken;
 pub(super) use okx::Okx;
 
+use super::desk::Desk;
 use crate::feed::live::{Dialect, Rules, Topic};
 
 /// A venue's dialect, and what is asked for if nothing is said.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spoken {
     pub(super) make: fn() -> Box<dyn Dialect>,
+    pub(super) desk: Desk,
     pub(super) channels: &'static [&'static str],
 }
 
