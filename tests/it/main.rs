@@ -19,6 +19,7 @@ mod gateway_refusals;
 mod gateway_retune;
 mod gateway_support;
 mod limiter;
+mod live;
 mod ops;
 mod record;
 mod reproduce;

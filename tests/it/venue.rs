@@ -14,5 +14,5 @@ mod mutation;
 mod oracle;
 mod peculiar;
 mod recordings;
-mod samples;
+pub(crate) mod samples;
 mod subject;
