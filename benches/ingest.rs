@@ -24,6 +24,9 @@ mod harness;
 mod pipeline;
 #[path = "../tests/it/venue/recordings.rs"]
 mod recordings;
+#[path = "ingest/derivatives.rs"]
+#[allow(unreachable_pub, reason = "shared with this bench alone")]
+mod derivatives;
 #[path = "ingest/venues.rs"]
 #[allow(unreachable_pub, reason = "shared with this bench alone")]
 mod venues;
@@ -301,7 +304,7 @@ fn main() {
     case(&mut report, "codec-trade", &quotes(true), rounds);
     let depth = corpus.only(|class, _| class == Class::Unused(Unused::Depth));
     case(&mut report, "codec-depth", &depth, rounds);
-    for speech in SPEECHES {
+    for speech in SPEECHES.iter().chain(derivatives::SPEECHES) {
         let corpus = Corpus::of_speech(speech);
         assert_eq!(corpus.decode(&mut corpus.codecs()), corpus.messages.len() as u64);
         case(&mut report, &format!("codec-{}", speech.case), &corpus, rounds);

@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod cases;
+mod containers;
 mod control;
 mod executions;
-mod folds;
 mod fills;
 mod golden;
 mod merging;
