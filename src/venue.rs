@@ -16,11 +16,31 @@
 //! | `shell` | what is the same in every codec |
 //! | `book` | the quote state of each symbol and the rules of order |
 //! | `history` | which fills have been seen |
-//! | `binance` | Binance spot, USDⓈ-M and COIN-M |
+//! | `binance`, `coinbase`, `kraken`, `bitstamp` | the venues |
+//!
+//! # What each venue gives
+//!
+//! | venue | instrument | sides from | `last` from | quotes are guarded by | trades are told apart by |
+//! |---|---|---|---|---|---|
+//! | `binance`, `binance-usdm`, `binance-cm` | `BTCUSDT` | `bookTicker` | `trade`, `aggTrade` | update id `u` | rising id of each stream |
+//! | `coinbase` (Exchange) | `BTC-USD` | `ticker`; no sizes before 2022 | `match`, `last_match`, `ticker` | `sequence` of the product | rising id, one for all three |
+//! | `coinbase-advanced` | `BTC-USD` | `ticker` | `market_trades`; `ticker`, without a size | arrival | rising id; a ticker by its message's time |
+//! | `kraken` (both interfaces) | `BTC/USD` | `ticker` | `trade`; `ticker`, in the second interface without a size | arrival | rising id in the second interface, none in the first |
+//! | `bitstamp` | `btcusd` | top of `order_book` | `live_trades` | arrival | rising id |
+//!
+//! The time of a quote is that of the message's market event where the venue tells one: not for
+//! Binance's spot `bookTicker`, nor for the `ticker` of Kraken's first interface.
 //!
 //! # Rules that hold for every venue
 //!
-//! - *One accepted message, one tick*, changed or not; the counter rides in the quote.
+//! - *One accepted message, one tick*, changed or not; the counter rides in the quote. Of a message
+//!   with several rows each row is one. A bad row is refused alone: the others count.
+//! - Within a connection messages count as they arrive, guarded by the venue's own sequence or update
+//!   id where there is one. A trade that is told again counts once, and one that is older than what is
+//!   held never moves `last`. Rows of trades are read in the order of their ids, since venues send the
+//!   newest first. An impossible time is treated as absent: it neither wins nor loses.
+//! - An instrument is called as the venue's own requests call it, byte for byte. Where a venue has two
+//!   names for one currency in use (Kraken's `XBT` and `XDG`), its newer one is taken.
 //! - A member that is absent keeps what is held; `null` and `""` withdraw it, and are counted. Zero
 //!   is a value, and a price may be negative. A size may not.
 //! - Numbers may be quoted or not; they never pass through a float. What is not finite, or has more

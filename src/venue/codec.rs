@@ -38,7 +38,7 @@ pub struct Decoded {
 /// A codec does no I/O, reads no clock, logs nothing, and in steady state (all symbols and accounts
 /// seen, no problem) allocates nothing. It never panics, whatever the bytes.
 pub trait Codec: Send {
-    /// Reads one message and appends its events, at most a few, to `events`.
+    /// Reads one message and appends its events, one for each row that is used, to `events`.
     ///
     /// `receive_time` is in nanoseconds since the Unix epoch and passed on as it is. A refused
     /// message appends nothing and changes nothing. Costs a pass over the message.

@@ -94,7 +94,9 @@ def binance(text, books):
         return
     stream, event = message.get("stream", ""), message.get("data", message)
     kind = event.get("e") if isinstance(event, dict) else None
-    if kind == "bookTicker" or (kind is None and stream.endswith("@bookTicker")):
+    # On spot the event has no name: its stream says it, or, sent without one, its members do.
+    unnamed = kind is None and isinstance(event, dict) and {"s", "u", "b", "a"} <= event.keys()
+    if kind == "bookTicker" or (kind is None and stream.endswith("@bookTicker")) or unnamed:
         book = books[event["s"]]
         book.take(side(event, "b", "B"), side(event, "a", "A"), sequence=int(event["u"]))
     elif kind in ("trade", "aggTrade"):

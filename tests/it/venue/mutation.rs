@@ -113,10 +113,20 @@ fn corpus(venue: &str) -> Vec<Vec<u8>> {
         return corpus;
     };
     for recording in &recordings {
-        // Every few hundredth of many, so that the whole recording has its part.
-        let step = (recording.messages().count() / 200).max(1);
-        let real = recording.messages().step_by(step).filter(|(_, message)| message.len() < 4_000);
-        corpus.extend(real.map(|(_, message)| message.to_vec()));
+        let mut subject = Subject::new(venue);
+        let (mut used, mut other) = (Vec::new(), Vec::new());
+        for (_, message) in recording.messages().filter(|(_, message)| message.len() < 4_000) {
+            match subject.read(message) {
+                Class::Quote | Class::Fill => used.push(message),
+                _ => other.push(message),
+            }
+        }
+        // Every few hundredth of many, so that the whole recording has its part; few of those that
+        // make nothing, which most are.
+        for (found, most) in [(used, 200), (other, 20)] {
+            let step = (found.len() / most).max(1);
+            corpus.extend(found.into_iter().step_by(step).map(<[u8]>::to_vec));
+        }
     }
     corpus
 }
