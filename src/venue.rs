@@ -15,8 +15,11 @@
 //! | `read` | numbers, ids and times from such spans |
 //! | `shell` | what is the same in every codec |
 //! | `book` | the quote state of each symbol and the rules of order |
-//! | `history` | which fills have been seen |
-//! | `binance`, `coinbase`, `kraken`, `bitstamp` | the venues |
+//! | `history`, `recents` | which fills and trades have been seen |
+//! | `row` | a row of a message, read member by member |
+//! | `report` | from an execution report to a fill |
+//! | `binance`, `coinbase`, `kraken`, `bitstamp`, `bybit`, `okx`, `bitmex`, `deribit` | the venues |
+//! | `fills` | our own lines of fills |
 //!
 //! # What each venue gives
 //!
@@ -27,6 +30,18 @@
 //! | `coinbase-advanced` | `BTC-USD` | `ticker` | `market_trades`; `ticker`, without a size | arrival | rising id; a ticker by its message's time |
 //! | `kraken` (both interfaces) | `BTC/USD` | `ticker` | `trade`; `ticker`, in the second interface without a size | arrival | rising id in the second interface, none in the first |
 //! | `bitstamp` | `btcusd` | top of `order_book` | `live_trades` | arrival | rising id |
+//! | `bybit` (v5) | `BTCUSDT` | `tickers`, changes merged; `orderbook.1` | `publicTrade`; `tickers`, without a size | cross sequence (`cs`, `seq`), and `u` of the book | name, the last 10,000; ordered by time |
+//! | `okx` (v5) | `BTC-USDT` | `tickers`, `bbo-tbt` | `trades`, `trades-all`, `tickers` | `seqId` of `bbo-tbt`; tickers by arrival | rising id of each channel |
+//! | `bitmex` | `XBTUSD` | `quote` | `trade` | arrival | name, the last 10,000; ordered by time |
+//! | `deribit` | `BTC-PERPETUAL` | `ticker`, `quote` | `trades`; `ticker`, without a size | arrival | rising `trade_seq` |
+//!
+//! Fills come from Binance (`executionReport`, `ORDER_TRADE_UPDATE`), Bybit (`execution`), BitMEX
+//! (`execution`) and our own lines (`fills`, which gives no quotes). An execution counts once: by its
+//! rising trade id at Binance, elsewhere by its name, one among the last 10,000 of an account's side
+//! of an instrument. What the venue executes itself (liquidation by takeover, deleveraging,
+//! settlement, funding) is counted apart, as `calculated`; what executes nothing, a cancel with a last
+//! quantity and a trade of none included, as `order`. A venue that corrects an execution does so by
+//! further reports; none of those read here takes volume back.
 //!
 //! The time of a quote is that of the message's market event where the venue tells one: not for
 //! Binance's spot `bookTicker`, nor for the `ticker` of Kraken's first interface.
@@ -46,6 +61,8 @@
 //! - Numbers may be quoted or not; they never pass through a float. What is not finite, or has more
 //!   digits than can be kept exactly, refuses its message alone.
 //! - Unknown members and values are counted and skipped; unknown streams are counted.
+//! - What changes a quote that has not been told whole is dropped and counted (`no_snapshot`). A quote
+//!   that a venue sends again only to show that the connection lives is no tick (`repeat`).
 //! - A refused message changes nothing: no tick, no price, no order of ids.
 //!
 //! # Trade-offs
