@@ -18,7 +18,7 @@ fn every_line_of_every_capture_is_a_message_that_is_explained_or_no_message_for_
     for (venue, file) in FILES.iter().filter(|(_, file)| !file.ends_with(".xz")) {
         let mut subject = Subject::new(venue);
         let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
-        let Ok(mut reader) = Reader::open(folder.join(file)) else { continue };
+        let Ok(mut reader) = Reader::open(&folder.join(file)) else { continue };
         let found = inspect(&mut reader, |record, _| {
             if record.kind != RecordKind::Message {
                 return;
