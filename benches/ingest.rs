@@ -18,15 +18,15 @@
 //! instruments, so every state stays in the cache. The other venues' messages are of one instrument,
 //! half quotes and half trades, so each is one that is used: in a real feed most may not be.
 
+#[path = "ingest/derivatives.rs"]
+#[allow(unreachable_pub, reason = "shared with this bench alone")]
+mod derivatives;
 mod harness;
 #[path = "ingest/pipeline.rs"]
 #[allow(unreachable_pub, reason = "shared with this bench alone")]
 mod pipeline;
 #[path = "../tests/it/venue/recordings.rs"]
 mod recordings;
-#[path = "ingest/derivatives.rs"]
-#[allow(unreachable_pub, reason = "shared with this bench alone")]
-mod derivatives;
 #[path = "ingest/venues.rs"]
 #[allow(unreachable_pub, reason = "shared with this bench alone")]
 mod venues;

@@ -127,30 +127,6 @@ pub const VENUES: &[Venue] = &[
         make: coinbase::advanced,
         answers: coinbase::advanced_answers,
     },
-    Venue {
-        name: "bitmex",
-        about: "BitMEX",
-        make: bitmex::codec,
-        answers: bitmex::answers,
-    },
-    Venue {
-        name: "bybit",
-        about: "Bybit v5, all categories",
-        make: bybit::codec,
-        answers: bybit::answers,
-    },
-    Venue {
-        name: "deribit",
-        about: "Deribit",
-        make: deribit::codec,
-        answers: deribit::answers,
-    },
-    Venue {
-        name: "okx",
-        about: "OKX v5",
-        make: okx::codec,
-        answers: okx::answers,
-    },
     Venue { name: "kraken", about: "Kraken spot", make: kraken::codec, answers: kraken::answers },
     Venue {
         name: "bitstamp",
@@ -158,6 +134,15 @@ pub const VENUES: &[Venue] = &[
         make: bitstamp::codec,
         answers: bitstamp::answers,
     },
+    Venue {
+        name: "bybit",
+        about: "Bybit v5, all categories",
+        make: bybit::codec,
+        answers: bybit::answers,
+    },
+    Venue { name: "okx", about: "OKX v5", make: okx::codec, answers: okx::answers },
+    Venue { name: "bitmex", about: "BitMEX", make: bitmex::codec, answers: bitmex::answers },
+    Venue { name: "deribit", about: "Deribit", make: deribit::codec, answers: deribit::answers },
     Venue {
         name: "fills",
         about: "our own lines of fills",

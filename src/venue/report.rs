@@ -38,7 +38,12 @@ impl Reports {
     }
 
     /// Takes note of a fill that can be folded, or says why it does not count.
-    pub(super) fn admit(&mut self, fill: &Fill, id: &[u8], name: &'static str) -> Result<(), Trouble> {
+    pub(super) fn admit(
+        &mut self,
+        fill: &Fill,
+        id: &[u8],
+        name: &'static str,
+    ) -> Result<(), Trouble> {
         Volume::of(fill).map_err(|_| Refusal::Overflow).of("price")?;
         let key = (fill.account, fill.instrument, fill.side == Side::Buy);
         let id = self.seen.id(id);

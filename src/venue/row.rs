@@ -88,11 +88,7 @@ impl<const N: usize> Row<'_, N> {
 
     /// A text or number that may be left out or blank.
     #[inline]
-    pub(super) fn word(
-        &mut self,
-        place: u8,
-        name: &'static str,
-    ) -> Result<Option<&[u8]>, Trouble> {
+    pub(super) fn word(&mut self, place: u8, name: &'static str) -> Result<Option<&[u8]>, Trouble> {
         word(self.members.get(place), self.message, self.scratch).of(name)
     }
 

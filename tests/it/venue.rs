@@ -8,6 +8,7 @@ mod containers;
 mod control;
 mod executions;
 mod fills;
+mod fixtures;
 mod golden;
 mod merging;
 mod mutation;

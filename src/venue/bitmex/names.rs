@@ -22,10 +22,19 @@ pub(super) fn table(name: &[u8]) -> Option<Table> {
         b"orderBookL2" | b"orderBookL2_25" | b"orderBook10" => Not(Unused::Depth),
         b"instrument" => Not(Unused::Ticker),
         b"liquidation" => Not(Unused::Liquidation),
-        b"funding" | b"insurance" | b"settlement" | b"announcement" | b"chat" | b"connected"
+        b"funding"
+        | b"insurance"
+        | b"settlement"
+        | b"announcement"
+        | b"chat"
+        | b"connected"
         | b"publicNotifications" => Not(Unused::Reference),
         b"order" => Not(Unused::Order),
-        b"position" | b"margin" | b"wallet" | b"transact" | b"affiliate"
+        b"position"
+        | b"margin"
+        | b"wallet"
+        | b"transact"
+        | b"affiliate"
         | b"privateNotifications" => Not(Unused::Account),
         _ if name.starts_with(b"quoteBin") || name.starts_with(b"tradeBin") => Not(Unused::Kline),
         _ => return None,
@@ -47,11 +56,22 @@ pub(super) enum Execution {
 pub(super) fn execution(name: &[u8]) -> Execution {
     match name {
         b"Trade" => Execution::Trade,
-        b"Funding" | b"Settlement" | b"Delivery" | b"Liquidation" | b"Bankruptcy" | b"Insurance"
-        | b"Rebalance" => Execution::Calculated,
-        b"New" | b"Canceled" | b"Replaced" | b"Rejected" | b"Restated" | b"Suspended"
-        | b"Released" | b"Expired" | b"AmendReject" | b"CancelReject" | b"PendingCancel"
-        | b"PendingNew" | b"TriggeredOrActivatedBySystem" | b"TrialFill" => Execution::Order,
+        b"Funding" | b"Settlement" | b"Delivery" | b"Liquidation" | b"Bankruptcy"
+        | b"Insurance" | b"Rebalance" => Execution::Calculated,
+        b"New"
+        | b"Canceled"
+        | b"Replaced"
+        | b"Rejected"
+        | b"Restated"
+        | b"Suspended"
+        | b"Released"
+        | b"Expired"
+        | b"AmendReject"
+        | b"CancelReject"
+        | b"PendingCancel"
+        | b"PendingNew"
+        | b"TriggeredOrActivatedBySystem"
+        | b"TrialFill" => Execution::Order,
         _ => Execution::Unknown,
     }
 }

@@ -29,7 +29,9 @@ pub(super) fn topic(name: &[u8]) -> Option<Topic> {
         (b"tickers_lt" | b"instrument_info" | b"insurance", _) => Topic::Other(Not(Unused::Ticker)),
         (b"kline" | b"kline_lt" | b"klineV2" | b"candle", _) => Topic::Other(Not(Unused::Kline)),
         (b"liquidation" | b"allLiquidation", _) => Topic::Other(Not(Unused::Liquidation)),
-        (b"lt" | b"priceLimit" | b"adlAlert" | b"system", _) => Topic::Other(Not(Unused::Reference)),
+        (b"lt" | b"priceLimit" | b"adlAlert" | b"system", _) => {
+            Topic::Other(Not(Unused::Reference))
+        }
         (b"order" | b"spread", _) => Topic::Other(Not(Unused::Order)),
         (b"position" | b"wallet" | b"greeks" | b"dcp", _) => Topic::Other(Not(Unused::Account)),
         _ => return None,

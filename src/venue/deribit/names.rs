@@ -22,11 +22,18 @@ pub(super) fn channel(name: &[u8]) -> Option<Channel> {
         b"book" => Not(Unused::Depth),
         b"incremental_ticker" => Not(Unused::Ticker),
         b"chart" => Not(Unused::Kline),
-        b"perpetual" | b"markprice" | b"deribit_price_index" | b"deribit_price_ranking"
-        | b"deribit_price_statistics" | b"deribit_volatility_index" | b"estimated_expiration_price" => {
-            Not(Unused::MarkPrice)
-        }
-        b"instrument" | b"platform_state" | b"announcements" | b"rfq" | b"block_rfq"
+        b"perpetual"
+        | b"markprice"
+        | b"deribit_price_index"
+        | b"deribit_price_ranking"
+        | b"deribit_price_statistics"
+        | b"deribit_volatility_index"
+        | b"estimated_expiration_price" => Not(Unused::MarkPrice),
+        b"instrument"
+        | b"platform_state"
+        | b"announcements"
+        | b"rfq"
+        | b"block_rfq"
         | b"block_trade_confirmations" => Not(Unused::Reference),
         b"user" => Not(Unused::Account),
         _ => return None,

@@ -72,9 +72,7 @@ impl Reader for Okx {
             let mut row = Row { members, message, scratch, oddities: &mut oddities };
             let result = match channel {
                 Channel::Best => best(&mut row, of, &mut self.books, receive),
-                Channel::Trades => {
-                    trade(&mut row, TradeStream::Trades, &mut self.books, receive)
-                }
+                Channel::Trades => trade(&mut row, TradeStream::Trades, &mut self.books, receive),
                 Channel::AllTrades => {
                     trade(&mut row, TradeStream::Aggregates, &mut self.books, receive)
                 }
@@ -139,12 +137,7 @@ fn best(row: &mut Row<'_, ROW>, of: Option<Span>, books: &mut Books, receive: i6
     Ok((instrument, *book.update(update, Times { venue: time, receive }).of("seqId")?))
 }
 
-fn trade(
-    row: &mut Row<'_, ROW>,
-    stream: TradeStream,
-    books: &mut Books,
-    receive: i64,
-) -> Made {
+fn trade(row: &mut Row<'_, ROW>, stream: TradeStream, books: &mut Books, receive: i64) -> Made {
     row.check()?;
     let id = Some(row.id(place::ID, "tradeId")?);
     let price = row.price(place::PRICE, "px")?;

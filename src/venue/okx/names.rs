@@ -31,16 +31,31 @@ pub(super) fn channel(name: &[u8]) -> Option<Channel> {
         b"instruments" | b"status" | b"funding-rate" | b"open-interest" | b"economic-calendar" => {
             Not(Unused::Reference)
         }
-        b"opt-summary" | b"sprd-tickers" | b"sprd-public-trades" | b"option-trades"
-        | b"public-struc-block-trades" | b"public-block-trades" | b"block-tickers"
+        b"opt-summary"
+        | b"sprd-tickers"
+        | b"sprd-public-trades"
+        | b"option-trades"
+        | b"public-struc-block-trades"
+        | b"public-block-trades"
+        | b"block-tickers"
         | b"call-auction-details" => Not(Unused::Ticker),
         b"orders" | b"orders-algo" | b"algo-advance" | b"sprd-orders" => Not(Unused::Order),
-        b"account" | b"positions" | b"balance_and_position" | b"liquidation-warning"
-        | b"account-greeks" | b"fills" | b"deposit-info" | b"withdrawal-info" | b"rfqs"
-        | b"quotes" | b"struc-block-trades" | b"sprd-trades" | b"grid-orders-spot"
-        | b"grid-orders-contract" | b"grid-positions" | b"grid-sub-orders" => {
-            Not(Unused::Account)
-        }
+        b"account"
+        | b"positions"
+        | b"balance_and_position"
+        | b"liquidation-warning"
+        | b"account-greeks"
+        | b"fills"
+        | b"deposit-info"
+        | b"withdrawal-info"
+        | b"rfqs"
+        | b"quotes"
+        | b"struc-block-trades"
+        | b"sprd-trades"
+        | b"grid-orders-spot"
+        | b"grid-orders-contract"
+        | b"grid-positions"
+        | b"grid-sub-orders" => Not(Unused::Account),
         _ if has_candles(name) => Not(Unused::Kline),
         _ => return None,
     }))

@@ -26,10 +26,7 @@ fn every_line_of_every_capture_is_a_message_that_is_explained_or_no_message_for_
             let class = subject.read(record.text);
             *groups.entry(class.group()).or_default() += 1;
             let explained = !matches!(class, Class::Unknown | Class::Refused(_))
-                || matches!(
-                    class,
-                    Class::Refused(Refusal::DuplicateTrade | Refusal::LateTrade)
-                );
+                || matches!(class, Class::Refused(Refusal::DuplicateTrade | Refusal::LateTrade));
             assert!(explained, "{file}: {class:?} {:?}", subject.codec.last_problem());
         });
         assert!(found.damage.is_none(), "{file}");

@@ -166,7 +166,10 @@ fn only_an_execution_of_the_accounts_own_with_a_quantity_counts() {
         let edited = set(bybit::FILL, "execType", &format!("\"{kind}\""));
         assert_eq!(subject.read(&edited), Class::Unused(Unused::Calculated));
     }
-    assert_eq!(subject.read(set(bybit::FILL, "execType", "\"Novel\"")), Class::Unused(Unused::Order));
+    assert_eq!(
+        subject.read(set(bybit::FILL, "execType", "\"Novel\"")),
+        Class::Unused(Unused::Order)
+    );
     assert_eq!(subject.oddities, [Oddity::UnknownValue]);
     for kind in ["BlockTrade", "FutureSpread"] {
         let edited = set(bybit::FILL, "execType", &format!("\"{kind}\""));
@@ -217,9 +220,7 @@ fn a_refused_fill_is_not_remembered() {
             let edited = set(dialect.message, member, value);
             assert_eq!(subject.refused(&edited), expected, "{member} {value}");
         }
-        for member in
-            [dialect.quantity, dialect.price, dialect.id, dialect.side, dialect.symbol]
-        {
+        for member in [dialect.quantity, dialect.price, dialect.id, dialect.side, dialect.symbol] {
             let edited = remove(dialect.message, member);
             assert_eq!(subject.refused(&edited), Refusal::MissingField, "{member}");
         }
@@ -357,7 +358,8 @@ fn what_all_accounts_add_up_to_is_what_a_recording_says_was_traded() {
         eprintln!("SKIPPED: no recordings at hand, so only generated trades were added up");
         return;
     };
-    for (recording, dialect) in recordings.iter().filter(|r| r.venue != "binance-cm").zip([2, 3, 4]) {
+    for (recording, dialect) in recordings.iter().filter(|r| r.venue != "binance-cm").zip([2, 3, 4])
+    {
         let mut trades = Vec::new();
         for (_, message) in recording.messages() {
             if memchr::memmem::find(message, b"\"e\":\"trade\"").is_none() {
@@ -390,9 +392,8 @@ fn what_all_accounts_add_up_to_is_what_a_recording_says_was_traded() {
 fn nothing_is_allocated_for_a_named_fill_in_steady_state() {
     for dialect in named() {
         let mut subject = Subject::new(dialect.venue);
-        let messages: Vec<String> = (0..200)
-            .map(|n| set(dialect.message, dialect.id, &format!("\"e-{n}\"")))
-            .collect();
+        let messages: Vec<String> =
+            (0..200).map(|n| set(dialect.message, dialect.id, &format!("\"e-{n}\""))).collect();
         for message in &messages[..100] {
             subject.fill(message);
         }
@@ -419,5 +420,8 @@ fn a_fill_of_our_own_line_stands_beside_the_quotes_of_its_venue() {
     subject.fill(&set(lines::FILL, "id", "17"));
     assert_eq!(subject.refused(&set(lines::FILL, "id", "\"17\"")), Refusal::DuplicateFill);
     assert_eq!(get(lines::FILL, "side"), "\"buy\"");
-    assert_eq!(subject.fill(&set(&set(lines::FILL, "side", "\"SELL\""), "id", "17")).side, Side::Sell);
+    assert_eq!(
+        subject.fill(&set(&set(lines::FILL, "side", "\"SELL\""), "id", "17")).side,
+        Side::Sell
+    );
 }

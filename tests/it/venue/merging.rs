@@ -77,9 +77,14 @@ fn b07_a_change_before_its_whole_is_dropped_and_told_and_names_no_instrument() {
     subject.codec.new_session();
     assert_eq!(subject.refused(&delta(r#""lastPrice":"1""#, 104)), Refusal::NoSnapshot);
     let mut subject = Subject::new("bitmex");
-    let update = r#"{"table":"quote","action":"update","data":[{"symbol":"SOLUSDT","askPrice":2}]}"#;
+    let update =
+        r#"{"table":"quote","action":"update","data":[{"symbol":"SOLUSDT","askPrice":2}]}"#;
     assert_eq!(subject.refused(update), Refusal::NoSnapshot);
-    subject.quote(&update.replace("update", "insert").replace("\"askPrice\":2", r#""askPrice":9,"askSize":1,"bidPrice":1,"bidSize":3"#));
+    subject.quote(
+        &update
+            .replace("update", "insert")
+            .replace("\"askPrice\":2", r#""askPrice":9,"askSize":1,"bidPrice":1,"bidSize":3"#),
+    );
     assert_eq!(sides(&subject.quote(update)), texts(["1", "3", "2", "1"]));
     let cleared = update.replace(":2", ":null");
     assert_eq!(sides(&subject.quote(&cleared)), texts(["1", "3", "", ""]));
@@ -98,7 +103,8 @@ fn b07_generated_snapshots_and_changes_fold_to_what_a_map_of_members_holds() {
         let mut members = Vec::new();
         for (name, held) in NAMES.iter().zip(&mut held) {
             if snapshot || random.random() {
-                *held = format!("{}.{:02}", random.random_range(1..200), random.random_range(0..100));
+                *held =
+                    format!("{}.{:02}", random.random_range(1..200), random.random_range(0..100));
                 members.push(format!("\"{name}\":\"{held}\""));
             }
         }
@@ -106,7 +112,8 @@ fn b07_generated_snapshots_and_changes_fold_to_what_a_map_of_members_holds() {
             continue;
         }
         let message = delta(&members.join(","), 1_000 + round);
-        let quote = subject.quote(&if snapshot { message.replace("delta", "snapshot") } else { message });
+        let quote =
+            subject.quote(&if snapshot { message.replace("delta", "snapshot") } else { message });
         let told = [quote.bid, quote.bid_size, quote.ask, quote.ask_size, quote.last];
         assert_eq!(told.map(|n| n.unwrap().to_string()), held);
     }

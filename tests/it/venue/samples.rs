@@ -9,13 +9,13 @@ use super::subject::{get, set};
 
 pub(crate) mod binance;
 pub(crate) mod bitmex;
+mod bitstamp;
 pub(crate) mod bybit;
 mod coinbase;
 mod deribit;
+mod kraken;
 pub(crate) mod lines;
 mod okx;
-mod bitstamp;
-mod kraken;
 
 /// Every venue that has messages here.
 pub(crate) const SPEAKERS: &[Speaker] = &[

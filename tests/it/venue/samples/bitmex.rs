@@ -100,12 +100,21 @@ const OTHERS: &[(&str, Class)] = &[
         r#"{"table":"instrument","action":"update","data":[{"symbol":"SOLUSDT","bidPrice":1}]}"#,
         unused(Unused::Ticker),
     ),
-    (r#"{"table":"tradeBin1m","action":"insert","data":[{"symbol":"SOLUSDT"}]}"#, unused(Unused::Kline)),
-    (r#"{"table":"liquidation","action":"insert","data":[{"symbol":"X"}]}"#, unused(Unused::Liquidation)),
+    (
+        r#"{"table":"tradeBin1m","action":"insert","data":[{"symbol":"SOLUSDT"}]}"#,
+        unused(Unused::Kline),
+    ),
+    (
+        r#"{"table":"liquidation","action":"insert","data":[{"symbol":"X"}]}"#,
+        unused(Unused::Liquidation),
+    ),
     (r#"{"table":"funding","action":"partial","data":[]}"#, unused(Unused::Reference)),
     (r#"{"table":"order","action":"update","data":[{"orderID":"1"}]}"#, unused(Unused::Order)),
     (r#"{"table":"position","action":"update","data":[{"account":1}]}"#, unused(Unused::Account)),
-    (r#"{"table":"execution","action":"partial","keys":["execID"],"data":[]}"#, unused(Unused::Empty)),
+    (
+        r#"{"table":"execution","action":"partial","keys":["execID"],"data":[]}"#,
+        unused(Unused::Empty),
+    ),
     (
         r#"{"table":"execution","action":"insert","data":[{"execType":"Canceled","lastQty":30,"symbol":"SOLUSDT"}]}"#,
         unused(Unused::Order),

@@ -68,12 +68,7 @@ const SAMPLES: &[Sample] = &[
         venue: "bybit",
         instrument: "bybit:SOLUSDT",
         message: r#"{"topic":"publicTrade.SOLUSDT","type":"snapshot","ts":1718000000123,"data":[{"T":1718000000121,"s":"SOLUSDT","S":"Sell","v":"0.5","p":"151.740","L":"MinusTick","i":"2290000000061666327","BT":false,"RPI":false,"seq":8800100201}]}"#,
-        numbers: &[
-            ("p", Role::Last),
-            ("v", Role::LastSize),
-            ("i", Role::Id),
-            ("T", Role::Time),
-        ],
+        numbers: &[("p", Role::Last), ("v", Role::LastSize), ("i", Role::Id), ("T", Role::Time)],
         venue_time: Some(1_718_000_000_121_000_000),
         kind: Kind::Trade,
         unit: Unit::Milliseconds,
@@ -135,9 +130,15 @@ const OTHERS: &[(&str, Class)] = &[
         unused(Unused::Kline),
     ),
     (r#"{"topic":"liquidation.SOLUSDT","data":{"symbol":"SOLUSDT"}}"#, unused(Unused::Liquidation)),
-    (r#"{"topic":"order","id":"1","creationTime":1,"data":[{"symbol":"SOLUSDT"}]}"#, unused(Unused::Order)),
+    (
+        r#"{"topic":"order","id":"1","creationTime":1,"data":[{"symbol":"SOLUSDT"}]}"#,
+        unused(Unused::Order),
+    ),
     (r#"{"topic":"wallet","id":"1","creationTime":1,"data":[{}]}"#, unused(Unused::Account)),
-    (r#"{"topic":"execution.fast","id":"fast-1","creationTime":1,"data":[]}"#, unused(Unused::Empty)),
+    (
+        r#"{"topic":"execution.fast","id":"fast-1","creationTime":1,"data":[]}"#,
+        unused(Unused::Empty),
+    ),
     (
         r#"{"topic":"execution","data":[{"symbol":"SOLUSDT","execType":"AdlTrade","execQty":"0.5","execPrice":"1","side":"Buy","execId":"a"}]}"#,
         unused(Unused::Calculated),

@@ -21,10 +21,7 @@ const OTHERS: &[(&str, Class)] = &[
     (r#"{"type":"brand-new","id":1}"#, Class::Unknown),
     (r#"{"type":"heartbeat"}"#, control(Control::Heartbeat)),
     ("ping", control(Control::Heartbeat)),
-    (
-        r#"{"id":1,"instrument":"okx:X","side":"buy","price":1,"quantity":0}"#,
-        unused(Unused::Order),
-    ),
+    (r#"{"id":1,"instrument":"okx:X","side":"buy","price":1,"quantity":0}"#, unused(Unused::Order)),
 ];
 
 const REFUSED: &[(&str, Refusal)] = &[
