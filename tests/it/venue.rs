@@ -16,4 +16,5 @@ mod oracle;
 mod peculiar;
 mod recordings;
 mod samples;
+mod shapes;
 mod subject;
