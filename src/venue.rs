@@ -46,6 +46,24 @@
 //! The time of a quote is that of the message's market event where the venue tells one: not for
 //! Binance's spot `bookTicker`, nor for the `ticker` of Kraken's first interface.
 //!
+//! # Our own lines of fills
+//!
+//! The venue `fills` is for publishers in the house: one JSON object a line.
+//!
+//! ```text
+//! {"id":"f-1","account":"desk-1","instrument":"binance:BTCUSDT","side":"buy","price":"61837.63","quantity":"0.5","time":1723161256000}
+//! ```
+//!
+//! | member | is |
+//! |---|---|
+//! | `id` | the fill's own id, text or number: of an account's instrument and side, one of the last 10,000 counts once |
+//! | `account` | whose fill; may be left out if the feed's configuration says it |
+//! | `instrument` | `venue:SYMBOL`, of any venue that is known here |
+//! | `side` | `buy` or `sell`, as the account sees it |
+//! | `price`, `quantity` | of this execution; text or numbers |
+//! | `time` | when it was executed, in milliseconds since the Unix epoch; may be left out |
+//! | `type` | `fill`, or left out; any other is unknown |
+//!
 //! # Rules that hold for every venue
 //!
 //! - *One accepted message, one tick*, changed or not; the counter rides in the quote. Of a message
