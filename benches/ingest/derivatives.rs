@@ -208,7 +208,7 @@ fn bitmex(n: u64) -> String {
     let (price, _, _) = parts(n);
     let time =
         format!("2024-06-10T{:02}:{:02}:{:02}.121Z", 6 + n / 3_600 % 17, n / 60 % 60, n % 60);
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         format!(
             r#"{{"table":"quote","action":"insert","data":[{{"timestamp":"{time}","symbol":"XBTUSD","bidSize":1046200,"bidPrice":{price},"askPrice":60098.5,"askSize":161000}}]}}"#
         )

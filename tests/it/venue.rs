@@ -9,6 +9,7 @@ mod control;
 mod executions;
 mod fills;
 mod fixtures;
+mod fuzzed;
 mod golden;
 mod merging;
 mod mutation;
