@@ -24,12 +24,11 @@ fn text(value: &Value) -> String {
 
 /// What a report is by its fields: the execution's type and the last quantity.
 fn expected(venue: &str, message: &Value) -> Class {
+    let inner = message.get("event").or_else(|| message.get("data"));
+    let event = inner.filter(|inner| inner.is_object()).unwrap_or(message);
     let (kind, quantity) = match venue {
-        "binance" => {
-            let event = message.get("event").unwrap_or(message);
-            (text(&event["x"]), text(&event["l"]))
-        }
-        "binance-usdm" => (text(&message["o"]["x"]), text(&message["o"]["l"])),
+        "binance" => (text(&event["x"]), text(&event["l"])),
+        "binance-usdm" => (text(&event["o"]["x"]), text(&event["o"]["l"])),
         "bybit" => match message["data"].as_array().unwrap().first() {
             Some(row) => {
                 let kind = row.get("execType").map_or("Trade".to_owned(), text);
