@@ -92,6 +92,16 @@ fn mutate(message: &[u8], random: &mut StdRng) -> Vec<u8> {
 fn numbers(message: &[u8]) -> HashSet<Decimal> {
     let mut found = HashSet::new();
     let text = String::from_utf8_lossy(message);
+    // A digit may be written as an escape: what it means is there too.
+    let meant = (b'!'..=b'z').fold(text.clone().into_owned(), |text, byte| {
+        let escape = format!("\\u{byte:04x}");
+        if text.contains("\\u00") {
+            text.replace(&escape, &char::from(byte).to_string())
+        } else {
+            text
+        }
+    });
+    let text = format!("{text} {meant}");
     let numeric = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E');
     for run in text.split(|c| !numeric(c)).filter(|run| !run.is_empty() && run.len() < 64) {
         let plain: Result<Decimal, _> = run.parse();
