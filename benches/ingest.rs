@@ -18,6 +18,9 @@
 //! instruments, so every state stays in the cache. The other venues' messages are of one instrument,
 //! half quotes and half trades, so each is one that is used: in a real feed most may not be.
 
+#[path = "ingest/derivatives.rs"]
+#[allow(unreachable_pub, reason = "shared with this bench alone")]
+mod derivatives;
 mod harness;
 #[path = "ingest/pipeline.rs"]
 #[allow(unreachable_pub, reason = "shared with this bench alone")]
@@ -301,7 +304,7 @@ fn main() {
     case(&mut report, "codec-trade", &quotes(true), rounds);
     let depth = corpus.only(|class, _| class == Class::Unused(Unused::Depth));
     case(&mut report, "codec-depth", &depth, rounds);
-    for speech in SPEECHES {
+    for speech in SPEECHES.iter().chain(derivatives::SPEECHES) {
         let corpus = Corpus::of_speech(speech);
         assert_eq!(corpus.decode(&mut corpus.codecs()), corpus.messages.len() as u64);
         case(&mut report, &format!("codec-{}", speech.case), &corpus, rounds);

@@ -84,7 +84,7 @@ fn parts(n: u64) -> (String, String, u64) {
 
 fn coinbase(n: u64) -> String {
     let (price, time, id) = parts(n);
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         format!(
             r#"{{"type":"ticker","sequence":{id},"product_id":"BTC-USD","price":"{price}","open_24h":"59102.11","volume_24h":"8123.10420000","low_24h":"58811.42","high_24h":"61090.01","volume_30d":"290100.21000000","best_bid":"{price}","best_bid_size":"0.51230000","best_ask":"60098.12","best_ask_size":"0.00980000","side":"buy","time":"{time}","trade_id":{id},"last_size":"0.00500000"}}"#
         )
@@ -116,7 +116,7 @@ struct Coinbase<'a> {
 
 fn coinbase_advanced(n: u64) -> String {
     let (price, time, id) = parts(n);
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         format!(
             r#"{{"channel":"ticker","timestamp":"{time}","sequence_num":{n},"events":[{{"type":"update","tickers":[{{"type":"ticker","product_id":"BTC-USD","price":"{price}","volume_24_h":"2867.54532609","low_24_h":"59675.22","high_24_h":"61252.99","low_52_w":"37717.55","high_52_w":"76296","price_percent_chg_24_h":"0.09601107287722","best_bid":"{price}","best_ask":"60098.12","best_bid_quantity":"0.20371215","best_ask_quantity":"0.24290402"}}]}}]}}"#
         )
@@ -162,7 +162,7 @@ struct Row<'a> {
 
 fn kraken(n: u64) -> String {
     let (price, time, id) = parts(n);
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         format!(
             r#"{{"channel":"ticker","type":"update","data":[{{"symbol":"BTC/USD","bid":{price},"bid_qty":2.51000000,"ask":60098.10,"ask_qty":0.98000000,"last":{price},"volume":163.28808096,"vwap":60102.39279,"low":58711.00,"high":61613.10,"change":250.00,"change_pct":0.24,"timestamp":"{time}"}}]}}"#
         )
@@ -226,7 +226,7 @@ struct KrakenTicker<'a> {
 fn bitstamp(n: u64) -> String {
     let (price, _, id) = parts(n);
     let (seconds, micros) = (1_718_000_000 + n / 9, 1_718_000_000_121_000 + n * 111_111);
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         let levels = r#",["60001.11","0.51230000"],["60000.02","1.20000000"]"#.repeat(10);
         format!(
             r#"{{"data":{{"timestamp":"{seconds}","microtimestamp":"{micros}","bids":[["{price}","0.92200000"]{levels}],"asks":[["60098.12","2.89000000"]{levels}]}},"channel":"order_book_btcusd","event":"data"}}"#

@@ -41,7 +41,7 @@ pub struct Decoded {
 /// A codec does no I/O, reads no clock, logs nothing, and in steady state (all symbols and accounts
 /// seen, no problem) allocates nothing. It never panics, whatever the bytes.
 pub trait Codec: Send {
-    /// Reads one message and appends its events, at most a few, to `events`.
+    /// Reads one message and appends its events, one for each row that is used, to `events`.
     ///
     /// `receive_time` is in nanoseconds since the Unix epoch and passed on as it is. A refused
     /// message appends nothing and changes nothing. Costs a pass over the message.
@@ -175,50 +175,6 @@ pub const VENUES: &[Venue] = &[
         }),
     },
     Venue {
-        name: "bitmex",
-        about: "BitMEX",
-        make: bitmex::codec,
-        answers: bitmex::answers,
-        spoken: Some(Spoken {
-            make: || Box::new(dialect::Bitmex),
-            desk: desk::BITMEX,
-            channels: &["quote", "trade"],
-        }),
-    },
-    Venue {
-        name: "bybit",
-        about: "Bybit v5, all categories",
-        make: bybit::codec,
-        answers: bybit::answers,
-        spoken: Some(Spoken {
-            make: || Box::new(dialect::Bybit),
-            desk: desk::BYBIT,
-            channels: &["orderbook.1", "publicTrade"],
-        }),
-    },
-    Venue {
-        name: "deribit",
-        about: "Deribit",
-        make: deribit::codec,
-        answers: deribit::answers,
-        spoken: Some(Spoken {
-            make: || Box::new(dialect::Deribit),
-            desk: desk::DERIBIT,
-            channels: &["quote", "trades.100ms"],
-        }),
-    },
-    Venue {
-        name: "okx",
-        about: "OKX v5",
-        make: okx::codec,
-        answers: okx::answers,
-        spoken: Some(Spoken {
-            make: || Box::new(dialect::Okx),
-            desk: desk::OKX,
-            channels: &["bbo-tbt", "trades"],
-        }),
-    },
-    Venue {
         name: "kraken",
         about: "Kraken spot",
         make: kraken::codec,
@@ -238,6 +194,50 @@ pub const VENUES: &[Venue] = &[
             make: || Box::new(dialect::Bitstamp),
             desk: desk::BITSTAMP,
             channels: &["order_book", "live_trades"],
+        }),
+    },
+    Venue {
+        name: "bybit",
+        about: "Bybit v5, all categories",
+        make: bybit::codec,
+        answers: bybit::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Bybit),
+            desk: desk::BYBIT,
+            channels: &["orderbook.1", "publicTrade"],
+        }),
+    },
+    Venue {
+        name: "okx",
+        about: "OKX v5",
+        make: okx::codec,
+        answers: okx::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Okx),
+            desk: desk::OKX,
+            channels: &["bbo-tbt", "trades"],
+        }),
+    },
+    Venue {
+        name: "bitmex",
+        about: "BitMEX",
+        make: bitmex::codec,
+        answers: bitmex::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Bitmex),
+            desk: desk::BITMEX,
+            channels: &["quote", "trade"],
+        }),
+    },
+    Venue {
+        name: "deribit",
+        about: "Deribit",
+        make: deribit::codec,
+        answers: deribit::answers,
+        spoken: Some(Spoken {
+            make: || Box::new(dialect::Deribit),
+            desk: desk::DERIBIT,
+            channels: &["quote", "trades.100ms"],
         }),
     },
     Venue {

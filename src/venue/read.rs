@@ -427,8 +427,8 @@ mod tests {
         assert_eq!(time_of("\"2024-03-01T00:00:00Z\"", Text), Time::At(1_709_251_200_000_000_000));
         for (text, units) in [
             ("1723161255342", Seconds),
-            ("1723161255.", Seconds),
-            (".5", Seconds),
+            ("\"1723161255.\"", Seconds),
+            ("\".5\"", Seconds),
             ("1723161255342", Microseconds),
             ("1723161255", Text),
             ("\"2024-08-08\"", Text),

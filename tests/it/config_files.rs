@@ -245,7 +245,7 @@ capacity = 1
 listen = "127.0.0.1:9010"
 [[feed]]
 name = "a"
-venue = "kraken"
+venue = "krakken"
 recording = []
 account = "desk 1"
 lines = "-"
@@ -279,7 +279,7 @@ recording = ["x", "x", "", "embedded:other", 7]
 14: subscriber.stall_timeout: "soon" is not a duration in h, m, s, ms, us or ns; it must be a duration with its unit from "10ms" to "24h"
 15: subscribers: is not a known key; did you mean subscriber?
 18: admin.listen: 127.0.0.1:9010 is the address of gateway.listen too
-21: feed.a.venue: must be one of "binance", "binance-usdm", "binance-cm", not "kraken"
+21: feed.a.venue: must be one of VENUES, not "krakken"
 22: feed.a.recording: must be an array of files, such as ["feeds/spot.jsonl.zst"], not an empty array
 23: feed.a.account: must be 1 to 64 visible ASCII characters, not "desk 1"
 24: feed.a.lines: cannot stand beside recording: a feed has one of the two
@@ -288,7 +288,7 @@ recording = ["x", "x", "", "embedded:other", 7]
 29: feed.a.speed: must be "max" or a number above 0 up to 1000000, not 0
 30: feed.a.loop: must be true or false, not the text "yes"
 31: feed[3].name: is missing: every feed has one, 1 to 64 letters, digits, - and _
-31: feed[3].venue: is missing: every feed has one, one of "binance", "binance-usdm", "binance-cm"
+31: feed[3].venue: is missing: every feed has one, one of VENUES
 32: feed[3].recording: must be an array of files, such as ["feeds/spot.jsonl.zst"], not the text "one.zst"
 33: feed[3].start: must be one of "at_once", "first_subscriber", not "later"
 35: feed[4].name: "no dots.please" is no name: it must be 1 to 64 letters, digits, - and _
@@ -297,6 +297,8 @@ recording = ["x", "x", "", "embedded:other", 7]
 37: feed[4].recording: "embedded:other" is not in the program; "embedded:sample" is
 37: feed[4].recording: must be an array of files, such as ["feeds/spot.jsonl.zst"], without 7
 "#;
+    let venues: Vec<String> = VENUES.iter().map(|venue| format!("\"{venue}\"")).collect();
+    let expected = expected.replace("VENUES", &venues.join(", "));
     assert_eq!(problems(text).join("\n"), expected.trim());
 }
 

@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod cases;
+mod containers;
 mod control;
 mod executions;
 mod fills;
-mod folds;
+mod fixtures;
+mod fuzzed;
 mod golden;
 mod merging;
 mod mutation;
@@ -15,4 +17,5 @@ mod oracle;
 mod peculiar;
 mod recordings;
 pub(crate) mod samples;
+mod shapes;
 mod subject;

@@ -94,7 +94,9 @@ def binance(text, books):
         return
     stream, event = message.get("stream", ""), message.get("data", message)
     kind = event.get("e") if isinstance(event, dict) else None
-    if kind == "bookTicker" or (kind is None and stream.endswith("@bookTicker")):
+    # On spot the event has no name: its stream says it, or, sent without one, its members do.
+    unnamed = kind is None and isinstance(event, dict) and {"s", "u", "b", "a"} <= event.keys()
+    if kind == "bookTicker" or (kind is None and stream.endswith("@bookTicker")) or unnamed:
         book = books[event["s"]]
         book.take(side(event, "b", "B"), side(event, "a", "A"), sequence=int(event["u"]))
     elif kind in ("trade", "aggTrade"):
@@ -193,6 +195,114 @@ def bitstamp(text, books):
         books[market].take(*best)
 
 
+def unseen(book, name):
+    """Whether a trade's name, if it has one, is met for the first time."""
+    names = book.__dict__.setdefault("names", set())
+    if name in (None, "") or set(name) <= set("0-") and len(name) == 36:
+        return True
+    new = name.lower() not in names
+    names.add(name.lower())
+    return new
+
+
+def levels(rows):
+    """The best of a list of levels, `()` if there is none, None if there is no list."""
+    return None if rows is None else tuple(rows[0][:2]) if rows else ()
+
+
+def bybit(text, books):
+    message = read(text)
+    topic, data = message.get("topic", "").split("."), message.get("data")
+    if topic[0] == "tickers":
+        name = data["symbol"]
+        delta = message["type"] == "delta"
+        if delta and not (name in books and getattr(books[name], "told", False)):
+            return
+        if not {"bid1Price", "bid1Size", "ask1Price", "ask1Size", "lastPrice"} & data.keys():
+            return
+        book = books[name]
+        sides = []
+        for place, member in ((0, "bid1"), (2, "ask1")):
+            if member + "Price" not in data and member + "Size" not in data:
+                sides.append(None)
+                continue
+            price = data.get(member + "Price", book.sides[place])
+            size = data.get(member + "Size", book.sides[place + 1])
+            sides.append((price, size) if price not in (None, "") else ())
+        trade = None
+        if "lastPrice" in data:
+            trade = ("ticker", None, data["lastPrice"], None, int(message["ts"]))
+        if book.take(*sides, trade, int(message["cs"])):
+            book.told = True
+    elif topic[:2] == ["orderbook", "1"]:
+        book, stamp = books[data["s"]], (int(data["u"]), int(data["seq"]))
+        held = getattr(book, "stamp", None)
+        if stamp == held or held is not None and stamp[0] < held[0] and stamp[0] != 1:
+            return
+        if stamp[0] == 1:
+            book.sequence = None
+        if book.take(levels(data.get("b")), levels(data.get("a")), sequence=stamp[1]):
+            book.stamp = stamp
+    elif topic[0] in ("publicTrade", "trade"):
+        for row in data:
+            book = books[row.get("s") or row["symbol"]]
+            if unseen(book, row.get("i") or row.get("trade_id")):
+                price, size = row.get("p") or row["price"], row.get("v") or row["size"]
+                time = int(row.get("T") or row["trade_time_ms"])
+                book.take(trade=("trade", None, price, size, time))
+
+
+def okx(text, books):
+    message = read(text)
+    arg = message.get("arg", {})
+    channel, rows = arg.get("channel"), message.get("data", [])
+    if channel in ("trades", "trades-all"):
+        for row in sorted(rows, key=lambda row: int(row["tradeId"])):
+            trade = (channel, int(row["tradeId"]), row["px"], row["sz"], int(row["ts"]))
+            books[row["instId"]].take(trade=trade)
+    elif channel == "tickers":
+        for row in rows:
+            trade = ("ticker", None, row["last"], row["lastSz"], int(row["ts"]))
+            bid, ask = side(row, "bidPx", "bidSz"), side(row, "askPx", "askSz")
+            books[row["instId"]].take(bid, ask, trade)
+    elif channel == "bbo-tbt":
+        for row in rows:
+            sequence = int(row["seqId"])
+            books[arg["instId"]].take(levels(row["bids"]), levels(row["asks"]), sequence=sequence)
+
+
+def bitmex(text, books):
+    message = read(text)
+    for row in message.get("data", []) if message.get("table") in ("quote", "trade") else []:
+        book = books[row["symbol"]]
+        if message["table"] == "quote":
+            book.take(side(row, "bidPrice", "bidSize"), side(row, "askPrice", "askSize"))
+        elif unseen(book, row.get("trdMatchID")):
+            time = nanoseconds(row["timestamp"])
+            book.take(trade=("trade", None, row["price"], row["size"], time))
+
+
+def deribit(text, books):
+    message = read(text)
+    if message.get("method") != "subscription":
+        return
+    channel, data = message["params"]["channel"].split(".")[0], message["params"]["data"]
+    if channel == "trades":
+        for row in sorted(data, key=lambda row: int(row["trade_seq"])):
+            number, time = int(row["trade_seq"]), int(row["timestamp"])
+            trade = (channel, number, row["price"], row["amount"], time)
+            books[row["instrument_name"]].take(trade=trade)
+    elif channel in ("ticker", "quote"):
+        trade = None
+        if data.get("last_price") is not None:
+            trade = ("ticker", None, data["last_price"], None, int(data["timestamp"]))
+        books[data["instrument_name"]].take(
+            side(data, "best_bid_price", "best_bid_amount"),
+            side(data, "best_ask_price", "best_ask_amount"),
+            trade,
+        )
+
+
 VENUES = {
     "binance": binance,
     "binance-usdm": binance,
@@ -201,6 +311,10 @@ VENUES = {
     "coinbase-advanced": coinbase_advanced,
     "kraken": kraken,
     "bitstamp": bitstamp,
+    "bybit": bybit,
+    "okx": okx,
+    "bitmex": bitmex,
+    "deribit": deribit,
 }
 
 

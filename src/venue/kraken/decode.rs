@@ -83,6 +83,8 @@ impl Kraken {
     fn array(&mut self, message: &[u8], output: &mut Output<'_>) -> Result<Class, Trouble> {
         let [name, symbol] = match (self.found.elements, self.found.tail) {
             (4, [name, symbol, _]) | (5, [_, name, symbol]) => [name, symbol],
+            // Of the account: rows, name, sequence.
+            (3, _) => return Ok(names::of_account(self.found.second.of(message))),
             _ => return Ok(Class::Unknown),
         };
         let channel = match read::text(name, message, &mut self.scratch) {

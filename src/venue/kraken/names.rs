@@ -47,12 +47,18 @@ pub(super) fn channel(name: &[u8]) -> Channel {
         b"spread" => Class::Unused(Unused::Ticker),
         b"ohlc" => Class::Unused(Unused::Kline),
         b"status" | b"instrument" => Class::Unused(Unused::Reference),
-        b"executions" | b"balances" | b"ownTrades" | b"openOrders" => {
-            Class::Unused(Unused::Account)
-        }
+        b"executions" | b"balances" => Class::Unused(Unused::Account),
         b"heartbeat" => Class::Control(Control::Heartbeat),
         _ => Class::Unknown,
     })
+}
+
+/// What the first interface tells of the account.
+pub(super) fn of_account(name: &[u8]) -> Class {
+    match name {
+        b"ownTrades" | b"openOrders" => Class::Unused(Unused::Account),
+        _ => Class::Unknown,
+    }
 }
 
 /// An event of the first interface. `refused` says that its status is `error`.

@@ -34,7 +34,9 @@ pub(super) struct Found {
     pub(super) array: bool,
     pub(super) top: Members<TOP>,
     pub(super) rows: Rows<ROW>,
-    /// The third to fifth element of the array, and how many elements it has.
+    /// The second element of the array, if it is neither an object nor an array.
+    pub(super) second: Span,
+    /// The third to fifth, and how many elements it has.
     pub(super) tail: [Span; 3],
     pub(super) elements: usize,
 }
@@ -45,6 +47,7 @@ impl Found {
             array: false,
             top: Members::new(),
             rows: Rows::new(),
+            second: Span::NONE,
             tail: [Span::NONE; 3],
             elements: 0,
         }
@@ -103,13 +106,17 @@ impl Found {
     #[inline]
     fn array(&mut self, scanner: &mut Scanner<'_>, message: &[u8]) -> Result<(), Fault> {
         self.elements = 0;
+        self.second = Span::NONE;
         each_element(scanner, |scanner, index| {
             self.elements = index + 1;
             if index == 1 {
                 return match scanner.next_byte() {
                     b'{' => self.ticker(scanner, message),
                     b'[' => self.trades(scanner),
-                    _ => scanner.value().map(drop),
+                    _ => {
+                        self.second = scanner.value()?;
+                        Ok(())
+                    }
                 };
             }
             let span = scanner.value()?;

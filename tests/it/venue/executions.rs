@@ -267,18 +267,17 @@ fn several_executions_in_one_message_each_count_and_a_bad_one_is_refused_alone()
 }
 
 /// A trade to be told as an execution.
-pub(crate) struct Traded {
-    pub(crate) id: u64,
-    pub(crate) price: String,
-    pub(crate) quantity: String,
-    pub(crate) buy: bool,
-    pub(crate) symbol: String,
+struct Traded {
+    id: u64,
+    price: String,
+    quantity: String,
+    buy: bool,
+    symbol: String,
 }
 
 /// Tells each trade as an execution of the account that its id says, every seventh twice and every
 /// eleventh late; answers what all accounts add up to, by symbol's instrument.
-pub(crate) fn conserved(dialect: usize, trades: &[Traded]) -> (u64, String, String, String) {
-    let dialect = &DIALECTS[dialect];
+fn conserved(dialect: &Dialect, trades: &[Traded]) -> (u64, String, String, String) {
     let mut subject = Subject::with(dialect.venue, None, 1_000);
     let mut volumes = std::collections::HashMap::<_, Volume>::new();
     let mut late: Option<String> = None;
@@ -316,7 +315,7 @@ pub(crate) fn conserved(dialect: usize, trades: &[Traded]) -> (u64, String, Stri
 }
 
 /// What the trades themselves add up to, by integers alone.
-pub(crate) fn total(trades: &[Traded]) -> (u64, String, String, String) {
+fn total(trades: &[Traded]) -> (u64, String, String, String) {
     let fixed = |text: &str, places: usize| -> i128 {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         format!("{whole}{fraction:0<places$}").parse().unwrap()
@@ -347,8 +346,8 @@ fn what_all_accounts_add_up_to_is_what_was_traded() {
             symbol: if n % 2 == 0 { "BTCUSDT" } else { "ETHUSDT" }.to_owned(),
         })
         .collect();
-    for dialect in 0..DIALECTS.len() {
-        assert_eq!(conserved(dialect, &trades), total(&trades), "{}", DIALECTS[dialect].venue);
+    for dialect in &DIALECTS {
+        assert_eq!(conserved(dialect, &trades), total(&trades), "{}", dialect.venue);
     }
 }
 
@@ -383,6 +382,7 @@ fn what_all_accounts_add_up_to_is_what_a_recording_says_was_traded() {
         assert!(trades.len() > 100, "{}", recording.name);
         let own = usize::from(recording.venue != "binance");
         for dialect in [own, dialect] {
+            let dialect = &DIALECTS[dialect];
             assert_eq!(conserved(dialect, &trades), total(&trades), "{}", recording.name);
         }
     }

@@ -88,19 +88,45 @@ fn mutate(message: &[u8], random: &mut StdRng) -> Vec<u8> {
 }
 
 /// Every number in the message: each run of the characters that numbers are made of, read by another
-/// reader than the codec's where that can read it.
+/// reader than the codec's.
 fn numbers(message: &[u8]) -> HashSet<Decimal> {
-    let mut found = HashSet::new();
     let text = String::from_utf8_lossy(message);
+    // A digit may be written as an escape: what it means is there too.
+    let meant = (b'!'..=b'z').fold(text.clone().into_owned(), |text, byte| {
+        let escape = format!("\\u{byte:04x}");
+        if text.contains("\\u00") {
+            text.replace(&escape, &char::from(byte).to_string())
+        } else {
+            text
+        }
+    });
+    let text = format!("{text} {meant}");
     let numeric = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E');
-    for run in text.split(|c| !numeric(c)).filter(|run| !run.is_empty() && run.len() < 64) {
-        let plain: Result<Decimal, _> = run.parse();
-        found.extend(plain.or_else(|_| Decimal::from_scientific(&run.replace('E', "e"))));
-        // Zero is zero whatever its exponent, which that reader does not know.
-        let mantissa = run.split(['e', 'E']).next().unwrap_or_default();
-        found.extend(mantissa.parse().ok().filter(Decimal::is_zero));
+    let runs = text.split(|c| !numeric(c)).filter(|run| !run.is_empty() && run.len() < 64);
+    runs.filter_map(spelled_out).collect()
+}
+
+/// A number with its exponent spelled out in zeros, which that reader is then given.
+fn spelled_out(run: &str) -> Option<Decimal> {
+    let (mantissa, exponent) = run.split_once(['e', 'E']).unwrap_or((run, "0"));
+    let exponent: i64 = exponent.parse().ok()?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let (sign, whole) = match whole.strip_prefix('-') {
+        Some(whole) => ("-", whole),
+        None => ("", whole.strip_prefix('+').unwrap_or(whole)),
+    };
+    let digits = format!("{whole}{fraction}");
+    if !digits.is_empty() && digits.bytes().all(|digit| digit == b'0') {
+        return Some(Decimal::ZERO);
     }
-    found
+    let point = whole.len() as i64 + exponent;
+    if digits.is_empty() || !(-40..=80).contains(&point) {
+        return None;
+    }
+    let padded = format!("{}{digits}{}", "0".repeat(41), "0".repeat(81));
+    let (whole, fraction) = padded.split_at(usize::try_from(point + 41).ok()?);
+    let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+    format!("{sign}0{whole}.{fraction}0").parse().ok()
 }
 
 /// The corpus of a venue: our own messages, and real ones if they are at hand.
@@ -113,10 +139,20 @@ fn corpus(venue: &str) -> Vec<Vec<u8>> {
         return corpus;
     };
     for recording in &recordings {
-        // Every few hundredth of many, so that the whole recording has its part.
-        let step = (recording.messages().count() / 200).max(1);
-        let real = recording.messages().step_by(step).filter(|(_, message)| message.len() < 4_000);
-        corpus.extend(real.map(|(_, message)| message.to_vec()));
+        let mut subject = Subject::new(venue);
+        let (mut used, mut other) = (Vec::new(), Vec::new());
+        for (_, message) in recording.messages().filter(|(_, message)| message.len() < 4_000) {
+            match subject.read(message) {
+                Class::Quote | Class::Fill => used.push(message),
+                _ => other.push(message),
+            }
+        }
+        // Every few hundredth of many, so that the whole recording has its part; few of those that
+        // make nothing, which most are.
+        for (found, most) in [(used, 200), (other, 20)] {
+            let step = (found.len() / most).max(1);
+            corpus.extend(found.into_iter().step_by(step).map(<[u8]>::to_vec));
+        }
     }
     corpus
 }

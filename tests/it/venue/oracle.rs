@@ -156,7 +156,7 @@ fn the_last_quote_of_each_instrument_is_that_of_the_fold_of_another_hand() {
 
 #[test]
 fn both_folds_agree_on_our_own_messages() {
-    for venue in VENUES {
+    for venue in VENUES.iter().filter(|venue| !samples_of(venue.name).is_empty()) {
         let mut messages: Vec<String> = Vec::new();
         for round in 0..20_u64 {
             for (place, sample) in samples_of(venue.name).into_iter().enumerate() {

@@ -75,6 +75,14 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("kraken", "kraken/cfv1_kraken.ws.50.0.gz"),
     ("bitstamp", "bitstamp/cf_bitstamp.jsonl.zst"),
     ("bitstamp", "bitstamp/bitstamp_2015-05-01_orders_first_third.log.xz"),
+    ("bybit", "bybit/cf_bybit_first_third.jsonl.zst"),
+    ("bybit", "bybit/cfv1_bybit.ws.25.0.gz"),
+    ("bybit", "bybit/cfv1_bybit.ws.26.0.gz"),
+    ("okx", "okx/cf_okx.jsonl.zst"),
+    ("okx", "okx/cfv1_okcoin.ws.1.0.gz"),
+    ("bitmex", "bitmex/cfv1_bitmex.ws.1.0.gz"),
+    ("bitmex", "bitmex/cfv1_bitmex.ws.17.0.gz"),
+    ("deribit", "deribit/cf_deribit.jsonl.zst"),
 ];
 
 /// Those of a venue that can be read; `None` if there are none at hand.

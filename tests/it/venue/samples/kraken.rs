@@ -183,6 +183,7 @@ const OTHERS: &[(&str, Class)] = &[
         unused(Unused::Reference),
     ),
     (r#"{"channel":"executions","type":"snapshot","data":[]}"#, unused(Unused::Account)),
+    (r#"[[{"txid":{"pair":"SOL/USD"}}],"ownTrades",{"sequence":1}]"#, unused(Unused::Account)),
     (r#"{"method":"add_order","success":true,"result":{}}"#, unused(Unused::Account)),
     (r#"{"channel":"ticker","type":"update","data":[]}"#, unused(Unused::Ticker)),
     (r#"[993,[],"trade","SOL/USD"]"#, unused(Unused::Ticker)),
