@@ -107,7 +107,7 @@ fn live(messages: &[Message], folder: &Path, pieces: usize) -> f64 {
         while number < total {
             let LineStep::Message { receive_time, text } = feed.next(&stop) else { continue };
             let piece = number / PIECE;
-            let taker = if piece % 2 == 0 { &mut with } else { &mut without };
+            let taker = if piece.is_multiple_of(2) { &mut with } else { &mut without };
             taker.take(number, receive_time, text);
             number += 1;
             if number.is_multiple_of(PIECE) {
@@ -168,7 +168,7 @@ fn flood(messages: &[Message], folder: &Path, rounds: usize) -> f64 {
                 }
             };
             for turn in 0..2 {
-                if (number + turn) % 2 == 0 {
+                if (number + turn).is_multiple_of(2) {
                     cost += processor_time(|| with.run(items()));
                 } else {
                     bare += processor_time(|| without.run(items()));
