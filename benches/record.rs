@@ -2,13 +2,13 @@
 //!
 //! | case | what one operation is |
 //! |---|---|
-//! | `tap-live` | one message of a line feed that gets 10,000 a second over TCP, from the socket through codec, conflation worker and the board's stage, with a recorder's tap; the control is the same without the tap |
-//! | `tap` | the same without the socket, and as many a second as the thread can take: what is told of the tap is worst here |
+//! | `tap` | one message of a line feed that gets 10,000 a second over TCP, from the socket through codec, conflation worker and the board's stage, with a recorder's tap; the control is the same without the tap |
+//! | `tap-flood` | the same without the socket, and as many a second as the thread can take: what is told of the tap is worst here |
 //! | `pack` | one record packed and written by the recorder's own thread; the control is `zstd -3` alone over the same lines in one frame |
 //!
 //! Both are the processor time of the thread that ingests, not time gone by: the recorder's thread
 //! works beside it and is what `pack` measures. Both variants run in turns over pieces of some
-//! thousand messages; in `tap`, a piece begins once the recorder has taken the one before, as
+//! thousand messages; in `tap-flood`, a piece begins once the recorder has taken the one before, as
 //! it does behind a feed that it keeps up with.
 //!
 //! The closing line `control record/size` is the size of the file, flushed twice a second at 1,000
@@ -52,8 +52,8 @@ fn main() {
     let flood = flood(&messages, folder.path(), if short() { 9 } else { 21 });
     pack(&mut report, &messages, if short() { 5 } else { 11 });
     report.close();
-    println!("control record/tap {flood:.3}");
-    println!("control record/tap-live {live:.3}");
+    println!("control record/tap {live:.3}");
+    println!("control record/tap-flood {flood:.3}");
     println!("control record/size {:.3}", size(&simulated(60, 1_000)));
 }
 
@@ -107,7 +107,7 @@ fn live(messages: &[Message], folder: &Path, pieces: usize) -> f64 {
         while number < total {
             let LineStep::Message { receive_time, text } = feed.next(&stop) else { continue };
             let piece = number / PIECE;
-            let taker = if piece % 2 == 0 { &mut with } else { &mut without };
+            let taker = if piece.is_multiple_of(2) { &mut with } else { &mut without };
             taker.take(number, receive_time, text);
             number += 1;
             if number.is_multiple_of(PIECE) {
@@ -122,9 +122,7 @@ fn live(messages: &[Message], folder: &Path, pieces: usize) -> f64 {
     });
     assert!(recorders.finish(Duration::from_secs(30)), "closed in time");
     assert_eq!(figures.records(), ((pieces + 1) * PIECE) as u64, "all was recorded");
-    println!(
-        "\nrecord/tap-live ({pieces} pieces of each in turns, 10,000 messages a second over TCP)"
-    );
+    println!("\nrecord/tap ({pieces} pieces of each in turns, 10,000 messages a second over TCP)");
     told(&mut costs)
 }
 
@@ -170,7 +168,7 @@ fn flood(messages: &[Message], folder: &Path, rounds: usize) -> f64 {
                 }
             };
             for turn in 0..2 {
-                if (number + turn) % 2 == 0 {
+                if (number + turn).is_multiple_of(2) {
                     cost += processor_time(|| with.run(items()));
                 } else {
                     bare += processor_time(|| without.run(items()));
@@ -187,7 +185,7 @@ fn flood(messages: &[Message], folder: &Path, rounds: usize) -> f64 {
     assert_eq!(figures.lost_to_overflow() + figures.lost_to_failures(), 0, "all was recorded");
     assert!(recorders.finish(Duration::from_secs(30)), "closed in time");
     assert_eq!(figures.records(), ((rounds + 1) * messages.len()) as u64);
-    println!("\nrecord/tap ({rounds} rounds in turns)");
+    println!("\nrecord/tap-flood ({rounds} rounds in turns)");
     told(&mut costs)
 }
 

@@ -7,14 +7,22 @@
 //! |---|---|
 //! | [`Reader`] | walks over one recording; packing and format told by content |
 //! | [`Recorder`] | writes our own format, so that a kill loses little |
+//! | [`Index`] | where a time is in a recording, without reading what is before it |
+//! | [`Selection`] | a range of time, and a judgement on each record in it |
+//! | [`Rolling`] | a recording in files by size or time, of which the newest are kept |
+//! | [`Recorders`], [`RecordTap`] | recording beside the live path, on a thread of its own |
+//! | [`rewrite`](fn@rewrite) | recordings into another format, cut, or merged |
+//! | [`verify`](fn@verify) | whether a recording is whole, and what of it is good |
 //! | [`Recording`] | a recording to play: from its file, or unpacked in memory |
 //! | [`Replay`] | several recordings merged by receive time, on an anchored schedule |
+//! | [`ReplayControl`] | pause, resume, seek and speed of a replay, from another thread |
 //! | [`LineFeed`] | live messages, one a line, from a TCP address or standard input |
 //! | [`LiveFeed`](live::LiveFeed) | live messages over a WebSocket, from a venue that is asked for them |
 //! | [`Simulator`] | made-up Binance messages from a seed |
 //! | [`inspect`] | counts, span and damage of a recording |
 //!
-//! Nothing here reads a clock but the live feeds, which stamp what they receive; a [`Replay`] is told
+//! Nothing here reads a clock but the live feeds, which stamp what they receive, and [`Recorders`],
+//! which tell when a flush is due; a [`Replay`] is told
 //! the time and says until when to wait, and [`wait_until`] does the waiting.
 //!
 //! ```
@@ -39,7 +47,8 @@
 //!             }
 //!         }
 //!         Step::Ended => break,
-//!         Step::NextPass { .. } | Step::Damaged { .. } | Step::Unreadable { .. } => {}
+//!         Step::NextPass { .. } | Step::Jumped { .. } => {}
+//!         Step::Damaged { .. } | Step::Unreadable { .. } => {}
 //!     }
 //! }
 //! assert_eq!(messages, 2);

@@ -47,13 +47,13 @@ pub(super) struct RecordArgs {
     /// Stop after this time
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     duration: Option<Duration>,
-    /// Begin the next file at so many bytes; 0: at none
+    /// In a folder, begin the next file at so many bytes; 0: at none
     #[arg(long, value_name = "BYTES")]
     rotate_bytes: Option<u64>,
-    /// Begin the next file at this age; 0s: at none
+    /// In a folder, begin the next file at this age; 0s: at none
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     rotate_every: Option<Duration>,
-    /// Keep so many files of each feed; 0: all
+    /// In a folder, keep so many files of each feed; 0: all
     #[arg(long, value_name = "N")]
     keep_files: Option<u32>,
     /// Replace the file of --out if it exists

@@ -18,7 +18,7 @@
 //! could be the beginning of something longer, and counts as torn.
 
 use std::fs::File;
-use std::io::{Cursor, Read, Seek as _, SeekFrom};
+use std::io::{Cursor, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,11 +27,13 @@ use bytes::Bytes;
 
 use super::capture;
 use super::format::{self, Content, Format, Record, RecordKind};
-use super::index::{FrameEntry, Index, IndexState};
+use super::index::FrameEntry;
 use super::report::{BadLine, Damage, DamageKind, OpenError, OpenProblem, Tally};
 use super::selection::Selection;
 use super::unpack::{Compression, Unpacker};
 use super::window::{Found, MAX_LINE_BYTES, Window};
+
+mod selected;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -106,61 +108,6 @@ impl Reader {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| OpenError::new(&name, error.into()))?;
         Self::from_reader(&name, Box::new(file))
-    }
-
-    /// Opens a file to read what `selection` wants of it. If the file has an index, reading begins
-    /// and ends with the frames that the range reaches; what is read is the same without one.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open).
-    pub fn open_selected(path: &Path, selection: Selection) -> Result<Self, OpenError> {
-        Self::open_at(path, &selection.clone(), selection)
-    }
-
-    /// Opens a file at the first frame that `reach` may want, and reads what `selection` wants.
-    pub(super) fn open_at(
-        path: &Path,
-        reach: &Selection,
-        selection: Selection,
-    ) -> Result<Self, OpenError> {
-        let name = path.display().to_string();
-        let refused = |error: std::io::Error| OpenError::new(&name, error.into());
-        let mut file = File::open(path).map_err(refused)?;
-        // A pipe cannot be looked at from its end.
-        let index = if reach.is_bounded() && file.metadata().is_ok_and(|data| data.is_file()) {
-            let index = Index::read(&mut file).map_err(refused)?;
-            file.rewind().map_err(refused)?;
-            index
-        } else {
-            IndexState::Missing
-        };
-        let IndexState::Good(index) = index else {
-            return Ok(Self::from_reader(&name, Box::new(file))?.selecting(selection));
-        };
-        let needed = index.reach(reach);
-        let start = needed.start.unwrap_or(FrameEntry::new(index.covered(), 0, 0, 0));
-        file.seek(SeekFrom::Start(start.file_offset)).map_err(refused)?;
-        let mut reader = Self::from_reader(&name, Box::new(file))?.selecting(selection);
-        if start.file_offset > 0 {
-            reader.base = start;
-            reader.format = Some(Format::Recording);
-            reader.open = needed.start.is_some();
-            reader.since_header = start.records;
-        }
-        if let Some(end) = needed.end {
-            reader.reach = end;
-        }
-        Ok(reader)
-    }
-
-    /// The same, of which only `selection` is yielded.
-    #[must_use]
-    pub fn selecting(mut self, selection: Selection) -> Self {
-        self.selective = !selection.is_all();
-        self.inside = selection.start_time().is_none();
-        self.selection = selection;
-        self
     }
 
     /// Reads a file's bytes that are in memory, packed as they are; `name` stands for the file in
@@ -435,22 +382,6 @@ impl Reader {
         };
         self.current = Some(current);
         true
-    }
-
-    /// Whether a record is wanted. Ends reading where no more can be.
-    fn selects(&mut self, current: &Current) -> bool {
-        if let Some(time) = current.time {
-            self.inside = self.selection.has(time);
-        }
-        if !self.inside {
-            return false;
-        }
-        let text = match &current.place {
-            Place::Window(range) => &self.window.bytes()[range.clone()],
-            Place::Scratch => &self.scratch,
-        };
-        let Current { time: receive_time, kind, .. } = *current;
-        self.selection.keeps(Record { receive_time, kind, text })
     }
 
     /// Records met so far, from the file's beginning.

@@ -291,7 +291,9 @@ impl Rolling {
     }
 
     fn begin(&mut self, file: File, path: PathBuf, first_time: i64) -> Result<(), RecordError> {
-        let recorder = Recorder::new(file, self.options.recorder.clone())?;
+        let mut recorder = Recorder::new(file, self.options.recorder.clone())?;
+        // The header at once: whatever happens, the file says what it is.
+        recorder.flush()?;
         self.closed.files += 1;
         self.current = Some(Current { recorder, path, first_time });
         Ok(())

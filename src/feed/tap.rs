@@ -213,7 +213,7 @@ impl Recorders {
             .start(writer, CancellationToken::new())?;
         let half = Arc::new(Mutex::new(Half {
             producer,
-            batch: Batch::new(),
+            batch: Batch::roomy(),
             lost: None,
             most: options.queue_bytes,
             figures: figures.clone(),
@@ -325,7 +325,7 @@ impl Half {
         let batch = std::mem::take(&mut self.batch);
         match self.producer.try_dispatch(Sent { batch, tick }) {
             Ok(()) => {
-                self.batch = guard(&self.spare).pop().unwrap_or_else(Batch::new);
+                self.batch = guard(&self.spare).pop().unwrap_or_else(Batch::roomy);
                 if let Some((time, lost)) = self.lost.take() {
                     self.batch.put(Entry::Mark(time, Mark::Gap { lost }));
                 }

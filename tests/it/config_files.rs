@@ -8,8 +8,8 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use tidegate::config::{
-    Confirm, EMBEDDED_DEFAULT, Input, KEYS, Lines, MAX_FILE_BYTES, Recording, Settings, Source,
-    Speed, Start, VENUES,
+    Confirm, EMBEDDED_DEFAULT, Input, KEYS, Lines, MAX_FILE_BYTES, RecordSettings, Recording,
+    Settings, Source, Speed, Start, VENUES,
 };
 
 const EXAMPLE: &str = include_str!("../../config/example.toml");
@@ -65,8 +65,8 @@ fn documented() -> Vec<(String, String)> {
             word.filter(|word| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
         {
             found.push((format!("{section}.{word}"), std::mem::take(&mut comment)));
-        } else if line.starts_with('[') {
-            section = line.trim_matches(['[', ']']).to_owned();
+        } else if plain.starts_with('[') {
+            section = plain.trim_matches(['[', ']']).to_owned();
             comment.clear();
         } else {
             comment.push_str(plain);
@@ -97,6 +97,12 @@ fn the_embedded_default_explains_every_key_once_and_marks_the_hot_ones() {
         "max_gap",
         "timeline",
         "queue",
+        "record.folder",
+        "record.rotate_bytes",
+        "record.rotate_every",
+        "record.keep_files",
+        "record.keep_bytes",
+        "record.queue_bytes",
     ];
     let expected: Vec<String> = KEYS
         .iter()
@@ -126,6 +132,34 @@ fn what_the_embedded_default_has_as_comments_can_be_switched_on() {
     let feed = &parse(&text).feeds[0];
     assert_eq!(feed.account.as_deref(), Some("desk-1"));
     assert_eq!(feed.input, Input::Lines(Lines::Tcp("127.0.0.1:7000".to_owned())));
+}
+
+#[test]
+fn a_recorder_is_what_its_section_says_and_is_written_as_it_is_read() {
+    let start = EMBEDDED_DEFAULT.find("# [feed.record]").unwrap();
+    let (before, section) = EMBEDDED_DEFAULT.split_at(start);
+    let keys = section.lines().filter(|line| line.contains(" = ") || line.contains("[feed"));
+    let section: String = keys.map(|line| format!("{}\n", &line[2..])).collect();
+    let settings = parse(&format!("{before}{section}"));
+    let record = settings.feeds[0].record.as_ref().unwrap();
+    assert_eq!(*record, RecordSettings::new("etc/recordings"), "what is documented is the default");
+    let written = settings.to_toml().unwrap();
+    let again = parse(&written).feeds[0].record.clone().unwrap();
+    assert_eq!(RecordSettings { folder: record.folder.clone(), ..again }, *record);
+
+    for (wrong, told) in [
+        ("record = 1", "feed.a.record: must be a section"),
+        ("[feed.record]", "feed.a.record.folder: is missing"),
+        ("[feed.record]\nfolder = \"\"", "feed.a.record.folder: must be a folder"),
+        ("[feed.record]\nfolder = \"x\"\nkeep = 1", "feed.a.record.keep: is not a known key"),
+        ("[feed.record]\nfolder = \"x\"\nqueue_bytes = 0", "from 1048576 to 4294967296, not 0"),
+        ("[feed.record]\nfolder = \"x\"\nrotate_every = \"-1s\"", "feed.a.record.rotate_every"),
+    ] {
+        let feed = "[[feed]]\nname = \"a\"\nvenue = \"binance\"\nlines = \"-\"\n";
+        let found = problems(&format!("{feed}{wrong}\n"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains(told), "{found:?}");
+    }
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) struct Batch(Vec<u8>);
 
 impl Batch {
     /// An empty one with its room made, so that a record is a copy and nothing else.
-    pub(super) fn new() -> Self {
+    pub(super) fn roomy() -> Self {
         Self(Vec::with_capacity(BATCH_BYTES))
     }
 
@@ -123,7 +123,7 @@ mod tests {
             Entry::Mark(2, Mark::Gap { lost: u64::MAX }),
             Entry::Mark(i64::MIN, Mark::Disconnected),
         ];
-        let mut batch = Batch::new();
+        let mut batch = Batch::roomy();
         let mut length = 0;
         for entry in entries {
             batch.put(entry);

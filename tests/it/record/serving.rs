@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tidegate::feed::{Mark, Reader, Recorder, RecorderOptions};
+
 use super::texts;
 use crate::cli::{err, out, run};
 use crate::serve_support::{FREE_PORTS, Server, eventually, simulated};
@@ -43,6 +45,51 @@ async fn what_a_served_feed_receives_is_recorded_and_counted() {
     assert!(files.len() >= 4, "a file each second of the recording: {files:?}");
     let recorded: Vec<_> = files.iter().flat_map(|file| texts(file)).collect();
     assert_eq!(recorded, messages);
+}
+
+#[tokio::test]
+async fn a_break_of_the_connection_is_played_as_stale_data_and_recorded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = 1_767_607_200_000_000_000;
+    let mut recorder =
+        Recorder::create(&folder.path().join("source.zst"), RecorderOptions::default()).unwrap();
+    let quote = br#"{"u":1,"s":"BTCUSDT","b":"1","B":"1","a":"2","A":"1"}"#;
+    recorder.mark(start, Mark::Connected).unwrap();
+    recorder.message(start, quote).unwrap();
+    recorder.mark(start + 1_000_000_000, Mark::Disconnected).unwrap();
+    recorder.message(start + 4_000_000_000, quote).unwrap();
+    recorder.mark(start + 5_000_000_000, Mark::Gap { lost: 7 }).unwrap();
+    recorder.message(start + 8_000_000_000, quote).unwrap();
+    recorder.finish().unwrap();
+    let (source, recordings) = (folder.path().join("source.zst"), folder.path().join("out"));
+    let config = format!(
+        "{FREE_PORTS}[[feed]]\nname = \"spot\"\nvenue = \"binance\"\nrecording = [\"source.zst\"]\n\
+         speed = 20\n[feed.record]\nfolder = \"out\"\n"
+    );
+    let mut server = Server::start_in(folder, &config);
+    eventually("the recording has ended", async || {
+        server.json("/v1/feeds").await[0]["reason"] == "ended"
+    })
+    .await;
+    let log = server.log();
+    let changes = log.lines().filter(|line| line.contains("the health of a feed has changed"));
+    let seen: Vec<&str> = changes
+        .map(|line| {
+            line.split_once("reason=").map_or("live", |(_, reason)| reason.trim_matches('"'))
+        })
+        .collect();
+    assert_eq!(seen, ["live", "disconnected", "live", "disconnected", "live", "ended"]);
+    server.signal("TERM");
+    assert!(server.exited().await.success());
+    let everything = |path: &Path| {
+        let mut reader = Reader::open(path).unwrap();
+        let mut records = Vec::new();
+        while let Some(record) = reader.read_next() {
+            records.push((record.receive_time, record.kind, record.text.to_vec()));
+        }
+        records
+    };
+    assert_eq!(everything(&recorded_files(&recordings)[0]), everything(&source));
 }
 
 #[test]
