@@ -316,7 +316,7 @@ recording = ["x", "x", "", "embedded:other", 7]
 21: feed.a.venue: must be one of VENUES, not "krakken"
 22: feed.a.recording: must be an array of files, such as ["feeds/spot.jsonl.zst"], not an empty array
 23: feed.a.account: must be 1 to 64 visible ASCII characters, not "desk 1"
-24: feed.a.lines: cannot stand beside recording: a feed has one of the two
+24: feed.a.lines: cannot stand beside recording: a feed has one of recording, lines and url
 26: feed.a.name: "a" is the name of the feed at line 20 too
 28: feed.a.lines: must be "tcp://HOST:PORT" or "-" for standard input, not "udp://x:1"
 29: feed.a.speed: must be "max" or a number above 0 up to 1000000, not 0

@@ -100,7 +100,13 @@ impl Session {
     pub fn heard(&mut self, sign: &Sign, now: Instant) -> Vec<String> {
         match sign {
             Sign::Alive => self.alive = now,
-            Sign::Replies(replies) => return self.wishes.answered(replies, now),
+            Sign::Replies(replies) => {
+                if self.wishes.held() == 0 {
+                    // Nothing is owed to us yet: an answer is all the life that there can be.
+                    self.alive = now;
+                }
+                return self.wishes.answered(replies, now);
+            }
             Sign::Closing => self.closing = true,
             Sign::Other => {}
         }
