@@ -100,7 +100,15 @@ impl Session {
     pub fn heard(&mut self, sign: &Sign, now: Instant) -> Vec<String> {
         match sign {
             Sign::Alive => self.alive = now,
-            Sign::Replies(replies) => return self.wishes.answered(replies, now),
+            Sign::Replies(replies) => {
+                let refused = self.wishes.answered(replies, now);
+                if self.wishes.held() == 0 {
+                    // Nothing is owed to us, so an answer is all the life that there can be; nor is
+                    // there to be any before we ask again, however long that waits.
+                    self.alive = self.wishes.deadline().map_or(now, |due| due.max(now));
+                }
+                return refused;
+            }
             Sign::Closing => self.closing = true,
             Sign::Other => {}
         }
