@@ -1,7 +1,9 @@
 //! Live feeds, from a venue that answers, fails and comes back, to the gateway's own figures.
 
 mod dialects;
+mod example;
 mod faults;
+mod proxy;
 mod retune;
 mod tls;
 

@@ -101,11 +101,13 @@ impl Session {
         match sign {
             Sign::Alive => self.alive = now,
             Sign::Replies(replies) => {
+                let refused = self.wishes.answered(replies, now);
                 if self.wishes.held() == 0 {
-                    // Nothing is owed to us yet: an answer is all the life that there can be.
-                    self.alive = now;
+                    // Nothing is owed to us, so an answer is all the life that there can be; nor is
+                    // there to be any before we ask again, however long that waits.
+                    self.alive = self.wishes.deadline().map_or(now, |due| due.max(now));
                 }
-                return self.wishes.answered(replies, now);
+                return refused;
             }
             Sign::Closing => self.closing = true,
             Sign::Other => {}

@@ -181,7 +181,7 @@ mod tests {
         }
         for (url, says) in [
             ("http://a", "another scheme"),
-            ("a:1", "no URL"),
+            ("a:1", "no scheme"),
             ("stream.binance.com", "no scheme"),
             ("ws://", "no URL"),
             ("ws://a:0", "bad port"),

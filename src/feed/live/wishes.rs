@@ -6,6 +6,9 @@
 //! 2. At most one request about a topic is on its way.
 //! 3. An answer that names no topic is about the request with its id; without an id, about the
 //!    oldest request on its way, because venues answer in order.
+//! 4. Topics that were refused together are asked for again in halves, never with more. Some venues
+//!    refuse a whole request for one name in it; so the bad one ends up alone, after as many
+//!    rounds as its request has binary digits, and keeps no other from being granted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,8 +25,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// To be asked for once `at` has come; refused so many times in a row.
-    Due { at: Instant, refusals: u32 },
+    /// To be asked for once `at` has come, among at most `most`; refused so many times in a row.
+    Due { at: Instant, refusals: u32, most: usize },
     /// Asked for by this request.
     Asked { number: u64, until: Instant, refusals: u32 },
     /// Granted.
@@ -32,6 +35,13 @@ enum State {
     Unwanted,
     /// Leave is taken by this request.
     Leaving { number: u64, until: Instant },
+}
+
+impl State {
+    /// To be asked for as if it never had been.
+    fn fresh(now: Instant) -> Self {
+        Self::Due { at: now, refusals: 0, most: usize::MAX }
+    }
 }
 
 /// See the file.
@@ -50,7 +60,7 @@ impl Wishes {
             *wanted = false;
         }
         for topic in topics {
-            let fresh = (true, State::Due { at: now, refusals: 0 });
+            let fresh = (true, State::fresh(now));
             let (wanted, state) = self.topics.entry(topic).or_insert(fresh);
             *wanted = true;
             if *state == State::Unwanted {
@@ -70,7 +80,7 @@ impl Wishes {
     pub fn opened(&mut self, now: Instant) {
         self.topics.retain(|_, (wanted, _)| *wanted);
         for (_, state) in self.topics.values_mut() {
-            *state = State::Due { at: now, refusals: 0 };
+            *state = State::fresh(now);
         }
         self.ids.clear();
         self.number = 0;
@@ -91,15 +101,24 @@ impl Wishes {
 
     /// The next message that asks for something, if anything is due.
     pub fn request(&mut self, dialect: &dyn Dialect, now: Instant) -> Option<Request> {
-        let of = |wish: Wish, (topic, (_, state)): (&Topic, &(bool, State))| match (wish, state) {
-            (Wish::Unsubscribe, State::Unwanted) => Some(topic.clone()),
-            (Wish::Subscribe, State::Due { at, .. }) if *at <= now => Some(topic.clone()),
+        // Among how many a topic may be asked for, if this is to be asked for it now.
+        let of = |wish: Wish, state: &State| match (wish, state) {
+            (Wish::Unsubscribe, State::Unwanted) => Some(usize::MAX),
+            (Wish::Subscribe, State::Due { at, most, .. }) if *at <= now => Some(*most),
             _ => None,
         };
-        let wish = [Wish::Unsubscribe, Wish::Subscribe]
-            .into_iter()
-            .find(|&wish| self.topics.iter().any(|entry| of(wish, entry).is_some()))?;
-        let due: Vec<Topic> = self.topics.iter().filter_map(|entry| of(wish, entry)).collect();
+        let (wish, most) = [Wish::Unsubscribe, Wish::Subscribe].into_iter().find_map(|wish| {
+            // The widest first: what was refused before waits for what never was.
+            let most = self.topics.values().filter_map(|(_, state)| of(wish, state)).max()?;
+            Some((wish, most))
+        })?;
+        let due: Vec<Topic> = self
+            .topics
+            .iter()
+            .filter(|(_, (_, state))| of(wish, state) == Some(most))
+            .map(|(topic, _)| topic.clone())
+            .take(most)
+            .collect();
         self.number += 1;
         let number = self.number;
         let request = dialect.request(wish, &due, number);
@@ -126,8 +145,8 @@ impl Wishes {
             if let ReplyOutcome::Refused(reason) = &reply.outcome {
                 refusals.push(describe(&about, reason));
             }
-            for topic in about {
-                self.settle(&topic, &reply.outcome, now);
+            for topic in &about {
+                self.settle(topic, &reply.outcome, about.len(), now);
             }
         }
         // A list of what is held says by its silence that leave was granted.
@@ -147,7 +166,7 @@ impl Wishes {
                 .map(|(topic, _)| topic.clone())
                 .collect();
             for topic in left {
-                self.settle(&topic, &ReplyOutcome::Released, now);
+                self.settle(&topic, &ReplyOutcome::Released, 1, now);
             }
         }
         self.forget_answered();
@@ -165,8 +184,8 @@ impl Wishes {
             })
             .map(|(topic, _)| topic.clone())
             .collect();
-        for topic in late {
-            self.settle(&topic, &ReplyOutcome::Refused(String::new()), now);
+        for topic in &late {
+            self.settle(topic, &ReplyOutcome::Refused(String::new()), late.len(), now);
         }
         self.forget_answered();
     }
@@ -219,12 +238,17 @@ impl Wishes {
             .collect()
     }
 
-    fn settle(&mut self, topic: &Topic, outcome: &ReplyOutcome, now: Instant) {
+    /// `together`: how many topics the same answer is about.
+    fn settle(&mut self, topic: &Topic, outcome: &ReplyOutcome, together: usize, now: Instant) {
         let Some((wanted, state)) = self.topics.get_mut(topic) else { return };
         *state = match (outcome, &*state) {
             (ReplyOutcome::Refused(_), State::Asked { refusals, .. }) => {
                 let wait = FIRST_RETRY * 2_u32.saturating_pow(*refusals).min(64);
-                State::Due { at: now + wait.min(LONGEST_RETRY), refusals: refusals + 1 }
+                State::Due {
+                    at: now + wait.min(LONGEST_RETRY),
+                    refusals: refusals + 1,
+                    most: together.div_ceil(2),
+                }
             }
             // Whatever the venue says of it, who is not wanted is not held on to.
             (_, State::Leaving { .. }) if !*wanted => {
@@ -232,9 +256,7 @@ impl Wishes {
                 return;
             }
             (ReplyOutcome::Released | ReplyOutcome::Done, State::Leaving { .. })
-            | (ReplyOutcome::Refused(_), State::Leaving { .. }) => {
-                State::Due { at: now, refusals: 0 }
-            }
+            | (ReplyOutcome::Refused(_), State::Leaving { .. }) => State::fresh(now),
             (
                 ReplyOutcome::Granted | ReplyOutcome::Done | ReplyOutcome::Held,
                 State::Asked { .. },
@@ -242,7 +264,7 @@ impl Wishes {
             // An answer that came late is as good.
             (ReplyOutcome::Granted | ReplyOutcome::Held, State::Due { .. }) => State::Held,
             // Taken away unasked: asked for again.
-            (ReplyOutcome::Released, State::Held) => State::Due { at: now, refusals: 0 },
+            (ReplyOutcome::Released, State::Held) => State::fresh(now),
             _ => return,
         };
         match state {

@@ -90,6 +90,53 @@ fn b19_a_refused_topic_is_asked_for_again_after_a_wait_that_grows_and_the_others
 }
 
 #[test]
+fn b19_a_bad_name_for_which_the_whole_request_is_refused_keeps_no_other_from_being_granted() {
+    /// Takes any number of topics at once.
+    struct Wide;
+    impl Dialect for Wide {
+        fn rules(&self) -> Rules {
+            Plain.rules()
+        }
+
+        fn request(&self, _: Wish, topics: &[Topic], number: u64) -> Request {
+            let text = String::new();
+            Request { id: Some(number.to_string()), text, topics: topics.to_vec() }
+        }
+    }
+
+    for bad in 0..10 {
+        let symbols: Vec<String> = (0..10).map(|n| format!("S{n}")).collect();
+        let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
+        let mut wishes = wanting(&symbols);
+        let (mut requests, mut now) = (0, at(0));
+        while wishes.held() < 9 {
+            now = now.max(wishes.deadline().unwrap());
+            let request = wishes.request(&Wide, now).unwrap();
+            requests += 1;
+            let outcome = if request.topics.contains(&topic(symbols[bad])) {
+                ReplyOutcome::Refused("no such symbol".to_owned())
+            } else {
+                ReplyOutcome::Done
+            };
+            wishes.answered(&[reply(request.id.as_deref().unwrap(), outcome)], now);
+        }
+        assert!(requests <= 9, "{requests} requests");
+        assert!(now <= at(15_000), "{now:?}");
+        // The bad one goes on alone.
+        let last = loop {
+            now = now.max(wishes.deadline().unwrap());
+            let request = wishes.request(&Wide, now).unwrap();
+            let refused = ReplyOutcome::Refused("no such symbol".to_owned());
+            wishes.answered(&[reply(request.id.as_deref().unwrap(), refused)], now);
+            if now > at(100_000) {
+                break request;
+            }
+        };
+        assert_eq!(last.topics, [topic(symbols[bad])]);
+    }
+}
+
+#[test]
 fn an_answer_that_does_not_come_counts_as_a_refusal() {
     let mut wishes = wanting(&["A"]);
     wishes.request(&Plain, at(0)).unwrap();
