@@ -11,6 +11,11 @@
 //! | scenario | what it asks |
 //! |---|---|
 //! | `a` | the cost of a delivered quote: 100 and 1,000 subscribers of all of 1,000 instruments, or of 20 each, at saturation, 10,000 and 50,000 ticks a second |
+//! | `b` | one slow reader among fast ones, at 100,000 ticks a second |
+//! | `c` | from a tick on the feed's connection to its quote at the one subscriber, or at the last of 100, beside a bare relay |
+//! | `d` | ten thousand idle subscribers: memory, accepts, idle processor time |
+//! | `e` | growth with instruments, subscribers and subscriptions; a tick that is conflated away |
+//! | `f` | a bursty feed, ours limited to ten batches a second, peers that forward everything |
 //!
 //! ```text
 //! cargo bench --bench fanout -- [--short] [SCENARIO or CASE …]
@@ -47,6 +52,16 @@ mod raw;
 mod rust_peers;
 #[path = "fanout/scenario_a.rs"]
 mod scenario_a;
+#[path = "fanout/scenario_b.rs"]
+mod scenario_b;
+#[path = "fanout/scenario_c.rs"]
+mod scenario_c;
+#[path = "fanout/scenario_d.rs"]
+mod scenario_d;
+#[path = "fanout/scenario_e.rs"]
+mod scenario_e;
+#[path = "fanout/scenario_f.rs"]
+mod scenario_f;
 #[path = "fanout/servers.rs"]
 mod servers;
 
@@ -75,9 +90,29 @@ fn main() {
     if !servers::pin_generator() {
         println!("one core only: server and load generator share it, and figures mean little");
     }
+    if let Err(error) = scenario_c::sleep_exactly() {
+        println!("sleeps are not exact: {error}");
+    }
+    let mut closing = Vec::new();
     let cases = scenario_a::run(effort, &peers, wanted);
+    closing.extend(cases.iter().flat_map(case::Case::closing));
+    if wanted(scenario_b::CASE) {
+        closing.extend(scenario_b::run(effort, &peers).1);
+    }
+    for (_, lines) in scenario_c::run(effort, &peers, wanted) {
+        closing.extend(lines);
+    }
+    if wanted(scenario_d::CASE) {
+        closing.extend(scenario_d::run(effort));
+    }
+    for (_, lines) in scenario_e::run(effort, wanted) {
+        closing.extend(lines);
+    }
+    if wanted(scenario_f::CASE) {
+        closing.extend(scenario_f::run(effort, &peers).1);
+    }
     println!();
-    for line in cases.iter().flat_map(case::Case::closing) {
+    for line in closing {
         println!("{line}");
     }
 }
@@ -89,6 +124,7 @@ fn play(arguments: &[String]) -> std::io::Result<()> {
     let instruments = |word: &str| word.parse::<u32>().unwrap_or(1);
     match words[..] {
         ["raw", file] => raw::serve(Path::new(file)),
+        ["relay"] => raw::relay(),
         ["tungstenite-each", rate, many, _] => {
             rust_peers::serve(number(rate), instruments(many), false)
         }

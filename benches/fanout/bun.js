@@ -2,15 +2,14 @@
 // `server.publish(topic, text)`, no compression, one topic an instrument, or a single one when
 // everybody wants everything.
 //
-//   bun bun.js RATE INSTRUMENTS all|own BURST LIMIT
+//   bun bun.js RATE INSTRUMENTS all|own [SHAPE]
 //
 // A client's first message is "all" or a list of instruments; the message "start" starts the
-// producer. At most LIMIT bytes wait for a client: with 0 nobody is ever dropped. RATE 0 publishes
-// as fast as the clients take it.
+// producer. RATE 0 publishes as fast as the clients take it. Nobody is dropped for being slow.
 import { dlopen, ptr } from "bun:ffi";
 import { producer } from "./producer.cjs";
 
-const [rate, instruments, mode] = process.argv.slice(2);
+const [rate, instruments, mode, shape] = process.argv.slice(2);
 const libc = dlopen("libc.so.6", { clock_gettime: { args: ["i32", "ptr"], returns: "i32" } });
 const timespec = new BigInt64Array(2);
 const at = ptr(timespec);
@@ -45,6 +44,7 @@ const run = producer({
     rate: Number(rate),
     instruments: Number(instruments),
     now,
+    shape,
     send: mode === "all" ? (_, text) => server.publish("all", text) : (id, text) => server.publish(`${id}`, text),
     // At saturation nothing is published while somebody has much to take.
     full: () => {

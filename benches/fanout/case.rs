@@ -18,8 +18,14 @@ pub struct Outcome {
     /// Share of a core that the server had.
     pub busy: f64,
     pub ages: Ages,
+    /// Ages of subscribers that read slowly.
+    pub slow: Ages,
+    /// Ages of the subscriber that was served last.
+    pub last: Ages,
     /// Bytes.
     pub resident: u64,
+    /// Bytes by which it grew over the window.
+    pub grown: f64,
     /// Subscribers that were closed.
     pub closed: u64,
 }
@@ -49,10 +55,10 @@ impl Row {
     }
 
     /// All ages of all runs.
-    pub fn ages(&self) -> Ages {
+    pub fn ages(&self, which: fn(&Outcome) -> &Ages) -> Ages {
         let mut ages = Ages::default();
         for outcome in &self.outcomes {
-            ages.merge(&outcome.ages);
+            ages.merge(which(outcome));
         }
         ages
     }
@@ -110,7 +116,7 @@ impl Case {
             "RSS MiB"
         );
         for row in &self.rows {
-            let ages = row.ages();
+            let ages = row.ages(|outcome| &outcome.ages);
             let spread = |figure: fn(&Outcome) -> f64| {
                 let least = row.outcomes.iter().map(figure).fold(f64::INFINITY, f64::min);
                 let most = row.outcomes.iter().map(figure).fold(0.0, f64::max);

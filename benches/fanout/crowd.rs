@@ -30,6 +30,11 @@ pub enum Dialect {
     Lines,
 }
 
+/// What asks for a WebSocket. Peers take any path, Tidegate its own.
+pub const UPGRADE: &str = "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+    Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
 /// Frames of one quote whose age is not looked at, for each that is.
 const SINGLES_SKIPPED: u32 = 8;
 
@@ -90,10 +95,10 @@ pub struct Heard {
     pub measuring: bool,
     pub writes: Vec<Write>,
     pub record_writes: bool,
-    /// Every age is looked at, not a sample.
+    /// Every age is looked at, not a sample; of slow members it always is.
     pub every_age: bool,
-    /// Only this member's ages count.
-    pub only: Option<usize>,
+    /// The ages of each member by itself, if they are wanted so.
+    pub each: Vec<Ages>,
     skipped: u32,
     walk: Walk,
     bid: Finder<'static>,
@@ -115,7 +120,7 @@ impl Crowd {
                 writes: Vec::new(),
                 record_writes: false,
                 every_age: false,
-                only: None,
+                each: Vec::new(),
                 skipped: 0,
                 walk: Walk::default(),
                 bid: Finder::new(b"\"bid\":\""),
@@ -124,18 +129,14 @@ impl Crowd {
         })
     }
 
-    pub fn len(&self) -> usize {
-        self.members.len()
-    }
-
     /// Connects one more, with these messages for a greeting.
-    pub fn join(&mut self, address: SocketAddr, path: &str, hello: &[Vec<u8>]) -> io::Result<()> {
+    pub fn join(&mut self, address: SocketAddr, hello: &[Vec<u8>]) -> io::Result<()> {
         let mut stream = std::net::TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let mut carry = Vec::new();
         if !matches!(self.dialect, Dialect::Raw | Dialect::Lines) {
-            carry = shake_hands(&mut stream, path)?;
+            carry = shake_hands(&mut stream)?;
         }
         let mut greeting = Vec::new();
         let opcode = if self.dialect == Dialect::Nats { 2 } else { 1 };
@@ -340,7 +341,7 @@ impl Heard {
         if !self.measuring || payload.starts_with(b"{\"type\":\"quotes\",\"snapshot\"") {
             return;
         }
-        if self.every_age {
+        if self.every_age || class == 1 {
             let mut at = 0;
             while let Some(next) = self.age(member, class, now, payload, at) {
                 at = next;
@@ -372,12 +373,16 @@ impl Heard {
         from: usize,
     ) -> Option<usize> {
         let at = from + self.bid.find(&payload[from..])? + 7;
-        if !self.measuring || self.only.is_some_and(|only| only != member) {
+        if !self.measuring {
             return Some(at);
         }
         let digits = payload[at..].iter().take_while(|byte| byte.is_ascii_digit());
         let stamp = digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
-        self.ages[class].add(now.saturating_sub(stamp));
+        let age = now.saturating_sub(stamp);
+        self.ages[class].add(age);
+        if let Some(ages) = self.each.get_mut(member) {
+            ages.add(age);
+        }
         Some(at)
     }
 }
@@ -401,12 +406,8 @@ fn objects(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'{', text).count() as u64
 }
 
-fn shake_hands(stream: &mut std::net::TcpStream, path: &str) -> io::Result<Vec<u8>> {
-    let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-    );
-    stream.write_all(request.as_bytes())?;
+fn shake_hands(stream: &mut std::net::TcpStream) -> io::Result<Vec<u8>> {
+    stream.write_all(UPGRADE.as_bytes())?;
     let mut answer = Vec::new();
     let mut chunk = [0; 4096];
     loop {

@@ -1,9 +1,11 @@
 //! Runs one server of scenario a (and others like it): a crowd, a rate, a window of time.
 
 use std::io;
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::ages::Ages;
 use super::case::Outcome;
 use super::clock;
 use super::crowd::{Crowd, Dialect, Write};
@@ -11,9 +13,6 @@ use super::process::{Usage, resident};
 use super::publisher::{Publisher, Schedule, Walk, Wire, symbol};
 use super::raw;
 use super::servers::{Peers, Server, Tidegate};
-
-/// The path of Tidegate's stream.
-const PATH: &str = "/v1/stream";
 
 /// Names of one subscription message: the gateway takes 64 KiB at a time.
 const NAMES_A_MESSAGE: usize = 1500;
@@ -26,6 +25,10 @@ pub struct Load {
     /// Instruments of each subscriber; `None`: all of them.
     pub own: Option<u32>,
     pub schedule: Schedule,
+    /// The first subscriber takes all instruments and reads so many bytes a second.
+    pub slow: Option<u64>,
+    /// Every quote's age is looked at, and each subscriber's by itself.
+    pub every_age: bool,
     pub warm_up: Duration,
     pub window: Duration,
 }
@@ -41,9 +44,10 @@ pub struct Recorded {
 impl Load {
     /// The instruments of one subscriber: pseudo-random, the same for every server.
     pub fn wanted(&self, subscriber: usize) -> Option<Vec<u32>> {
-        let own = self.own?;
+        let own = self.own.filter(|_| self.slow.is_none() || subscriber > 0)?;
         let mut walk = Walk::default();
         let mut wanted = Vec::new();
+        let mut taken = vec![false; self.instruments as usize];
         for _ in 0..subscriber * 7 % 1009 + 1 {
             walk.next(2);
         }
@@ -54,16 +58,18 @@ impl Load {
         while wanted.len() < own as usize {
             #[expect(clippy::cast_possible_truncation, reason = "below the instruments' number")]
             let instrument = at as u32;
-            if !wanted.contains(&instrument) {
+            // The stride may lead in a circle.
+            let new = !std::mem::replace(&mut taken[instrument as usize], true);
+            if new {
                 wanted.push(instrument);
             }
-            at = (at + stride) % u64::from(self.instruments);
+            at = (at + if new { stride } else { 1 }) % u64::from(self.instruments);
         }
         Some(wanted)
     }
 
     /// Subscriptions as Tidegate's protocol has them.
-    fn subscribe(&self, subscriber: usize) -> Vec<Vec<u8>> {
+    pub fn subscribe(&self, subscriber: usize) -> Vec<Vec<u8>> {
         let wanted = self.wanted(subscriber).unwrap_or_else(|| (0..self.instruments).collect());
         let message = |instruments: &[u32]| {
             let names: Vec<String> =
@@ -76,9 +82,12 @@ impl Load {
 
     /// The first message that the other WebSocket servers take.
     fn ask(&self, subscriber: usize) -> Vec<u8> {
-        match self.wanted(subscriber) {
-            None => b"all".to_vec(),
-            Some(wanted) => format!("{wanted:?}").into_bytes(),
+        match (self.wanted(subscriber), self.own) {
+            (None, None) => b"all".to_vec(),
+            (wanted, _) => {
+                let wanted = wanted.unwrap_or_else(|| (0..self.instruments).collect());
+                format!("{wanted:?}").into_bytes()
+            }
         }
     }
 
@@ -103,9 +112,10 @@ impl Load {
     /// Tidegate, fed by a line feed.
     pub fn ours(&self, settings: &Tidegate, recorded: &mut Recorded) -> io::Result<Outcome> {
         let (server, feed) = Server::tidegate(settings)?;
-        let publisher = Publisher::start(feed, Wire::Lines, self.schedule);
+        let publisher = Publisher::start(feed, Wire::Lines, self.schedule.clone());
         wait_for("the first quotes", || publisher.is_primed())?;
         let mut crowd = self.subscribed(&server)?;
+        self.slow_down(&mut crowd);
         publisher.go();
         crowd.run_for(self.warm_up)?;
         crowd.heard.record_writes = true;
@@ -127,7 +137,7 @@ impl Load {
         for subscriber in 0..self.subscribers {
             let messages = self.subscribe(subscriber);
             asked += messages.len() as u64;
-            crowd.join(server.address, PATH, &messages)?;
+            crowd.join(server.address, &messages)?;
             if subscriber % 50 == 49 {
                 crowd.run(clock::now(), |_| true)?;
                 crowd.run_for(Duration::from_millis(1))?;
@@ -155,7 +165,7 @@ impl Load {
         let server = Server::role(&["raw".to_owned(), file.to_string_lossy().into_owned()])?;
         let mut crowd = Crowd::new(Dialect::Raw)?;
         for _ in 0..self.subscribers {
-            crowd.join(server.address, "", &[])?;
+            crowd.join(server.address, &[])?;
         }
         crowd.run_for(self.warm_up)?;
         let mut outcome = self.measure(&server, &mut crowd, "")?;
@@ -173,16 +183,25 @@ impl Load {
     pub fn peer(&self, server: &Server) -> io::Result<Outcome> {
         let mut crowd = Crowd::new(Dialect::Single)?;
         for subscriber in 0..self.subscribers {
-            crowd.join(server.address, "/", &[self.ask(subscriber)])?;
+            crowd.join(server.address, &[self.ask(subscriber)])?;
         }
         crowd.run_for(Duration::from_millis(150))?;
-        crowd.say(0, b"start")?;
+        self.slow_down(&mut crowd);
+        // Not from the slow one: it may be long in saying so.
+        crowd.say(self.subscribers - 1, b"start")?;
         crowd.run_for(self.warm_up)?;
         self.measure(server, &mut crowd, "")
     }
 
     pub fn bun(&self, peers: &Peers) -> io::Result<Outcome> {
-        self.peer(&Server::bun(peers, &self.arguments())?)
+        let folder = tempfile::tempdir()?;
+        let mut arguments = self.arguments();
+        if let Some(shape) = &self.schedule.shape {
+            let file = folder.path().join("shape");
+            shape.save(&file)?;
+            arguments.push(file.to_string_lossy().into_owned());
+        }
+        self.peer(&Server::bun(peers, &arguments)?)
     }
 
     pub fn nodews(&self, peers: &Peers) -> io::Result<Outcome> {
@@ -199,21 +218,47 @@ impl Load {
     /// nats-server, published to over its own protocol.
     pub fn nats(&self, peers: &Peers) -> io::Result<Outcome> {
         let (server, stream) = Server::nats(peers)?;
-        let publisher = Publisher::start(stream, Wire::Nats, self.schedule);
+        let publisher = Publisher::start(stream, Wire::Nats, self.schedule.clone());
         wait_for("the first quotes", || publisher.is_primed())?;
         let mut crowd = Crowd::new(Dialect::Nats)?;
         for subscriber in 0..self.subscribers {
-            crowd.join(server.address, "/", &[self.ask_nats(subscriber)])?;
+            crowd.join(server.address, &[self.ask_nats(subscriber)])?;
         }
         crowd.run_for(Duration::from_millis(150))?;
+        self.slow_down(&mut crowd);
         publisher.go();
         crowd.run_for(self.warm_up)?;
         self.measure(&server, &mut crowd, "")
     }
 
+    /// A bare relay from one connection to another.
+    pub fn relay(&self) -> io::Result<Outcome> {
+        let server = Server::role(&["relay".to_owned()])?;
+        let stream = TcpStream::connect(server.address)?;
+        let publisher = Publisher::start(stream, Wire::Text, self.schedule.clone());
+        let mut crowd = Crowd::new(Dialect::Lines)?;
+        crowd.join(server.address, &[])?;
+        let until = clock::now() + 10_000_000_000;
+        crowd.run(until, |_| publisher.is_primed())?;
+        publisher.go();
+        crowd.run_for(self.warm_up)?;
+        self.measure(&server, &mut crowd, "")
+    }
+
+    fn slow_down(&self, crowd: &mut Crowd) {
+        if let Some(bytes_a_second) = self.slow {
+            crowd.slow_down(0, bytes_a_second);
+        }
+    }
+
     /// Reads for the window; what the server's threads of that name had is the shard's.
     pub fn measure(&self, server: &Server, crowd: &mut Crowd, shard: &str) -> io::Result<Outcome> {
         crowd.heard.measuring = true;
+        if self.every_age {
+            crowd.heard.every_age = true;
+            crowd.heard.each = vec![Ages::default(); self.subscribers];
+        }
+        let memory = resident(server.id());
         let (before, used, since) = (crowd.heard.counts, Usage::of(server.id()), clock::now());
         crowd.run_for(self.window)?;
         let (after, used_then, now) = (crowd.heard.counts, Usage::of(server.id()), clock::now());
@@ -228,9 +273,10 @@ impl Load {
             return Err(io::Error::other("nothing arrived"));
         }
         let whole = used_then.since(&used, "") as f64;
-        let [ages, slow] = &mut crowd.heard.ages;
-        let mut ages = std::mem::take(ages);
-        ages.merge(slow);
+        let [ages, slow] = std::mem::take(&mut crowd.heard.ages);
+        let each = std::mem::take(&mut crowd.heard.each).into_iter();
+        let last = each.max_by(|a, b| a.at(0.5).total_cmp(&b.at(0.5))).unwrap_or_default();
+        let resident = resident(server.id());
         Ok(Outcome {
             whole: whole / quotes,
             shard: used_then.since(&used, shard) as f64 / quotes,
@@ -238,7 +284,10 @@ impl Load {
             quotes_a_frame: quotes / (after.frames - before.frames).max(1) as f64,
             busy: whole / (now - since) as f64,
             ages,
-            resident: resident(server.id()),
+            slow,
+            last,
+            resident,
+            grown: resident as f64 - memory as f64,
             closed: after.closed,
         })
     }

@@ -39,14 +39,6 @@ impl Usage {
         }
         sum
     }
-
-    /// The names of the threads.
-    pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.threads.iter().map(|(_, name, _)| name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
 }
 
 /// Resident memory of a process, in bytes.

@@ -5,19 +5,23 @@
 // Quotes made before others of the loop get their turn.
 const A_TURN = 256;
 
-exports.producer = ({ rate, instruments, now, send, full }) => {
+const { readFileSync } = require("node:fs");
+
+exports.producer = ({ rate, instruments, now, send, full, shape }) => {
     const heads = [];
     const ticks = new Array(instruments).fill(0);
     for (let id = 0; id < instruments; id += 1) {
         heads.push(`{"instrument":"binance:S${String(id).padStart(6, "0")}","tick":`);
     }
     let seed = 0x9e3779b9;
-    const one = (stamp, receive) => {
+    const walk = () => {
         // xorshift: the same walk over the instruments for every server.
         seed ^= seed << 13;
         seed ^= seed >>> 17;
         seed ^= seed << 5;
-        const id = (seed >>> 0) % instruments;
+        return (seed >>> 0) % instruments;
+    };
+    const one = (stamp, receive, id = walk()) => {
         ticks[id] += 1;
         send(
             id,
@@ -25,13 +29,36 @@ exports.producer = ({ rate, instruments, now, send, full }) => {
                 `"last":null,"last_size":null,"venue_time":null,"receive_time":${receive}}`,
         );
     };
+    // A file of lines `NANOSECONDS INSTRUMENT`, played over and over; the last line is its length.
+    const follow = (file) => {
+        const lines = readFileSync(file, "utf8").trim().split("\n");
+        const length = BigInt(lines.pop());
+        const quotes = lines.map((line) => line.split(" ").map(Number));
+        let began = now();
+        let next = 0;
+        const turn = () => {
+            const gone = Number(now() - began);
+            const receive = wall();
+            for (let i = 0; i < A_TURN && next < quotes.length && quotes[next][0] <= gone; i += 1) {
+                one(`${began + BigInt(quotes[next][0])}`, receive, quotes[next][1]);
+                next += 1;
+            }
+            if (next === quotes.length) {
+                began += length;
+                next = 0;
+            }
+            if (quotes[next][0] <= Number(now() - began)) setImmediate(turn);
+            else setTimeout(turn, 1);
+        };
+        turn();
+    };
     const wall = () => `${Date.now()}000000`;
 
     let running = false;
     return () => {
         if (running) return;
         running = true;
-        if (rate === 0) {
+        if (rate === 0 && !shape) {
             const turn = () => {
                 if (full()) return void setTimeout(turn, 0);
                 const stamp = `${now()}`;
@@ -41,6 +68,7 @@ exports.producer = ({ rate, instruments, now, send, full }) => {
             };
             return turn();
         }
+        if (shape) return follow(shape);
         const began = now();
         let made = 0;
         const turn = () => {

@@ -6,7 +6,7 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -24,21 +24,51 @@ pub enum Wire {
 }
 
 /// How many, how fast, over how many instruments.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Schedule {
     /// Quotes a second; 0 for as many as the connection takes.
     pub rate: u64,
     /// How far apart the publisher writes.
     pub step: Duration,
     pub instruments: u32,
-    /// Quotes come in bursts: of every `burst` steps, only the first publishes, all that is due.
-    pub burst: u32,
+    /// Quotes carry the moment at which they were written, if that is less than a millisecond after
+    /// they were due: then it was the publisher's own sleep that was late.
+    pub stamp_at_write: bool,
+    /// Instead of a rate: when which instrument has a quote.
+    pub shape: Option<Arc<Shape>>,
+}
+
+/// Quotes in time, over and over.
+pub struct Shape {
+    /// Nanoseconds from the start, in order; the instrument.
+    pub quotes: Vec<(u64, u32)>,
+    /// Nanoseconds until it starts again.
+    pub length: u64,
+}
+
+impl Shape {
+    /// Writes it down for a producer inside a server: nanoseconds and instrument a line; at last
+    /// the length.
+    pub fn save(&self, path: &std::path::Path) -> std::io::Result<()> {
+        let mut text = Vec::new();
+        for (at, instrument) in &self.quotes {
+            writeln!(text, "{at} {instrument}")?;
+        }
+        writeln!(text, "{}", self.length)?;
+        std::fs::write(path, text)
+    }
 }
 
 impl Schedule {
     /// A steady rate, written every millisecond.
     pub fn steady(rate: u64, instruments: u32) -> Self {
-        Self { rate, step: Duration::from_millis(1), instruments, burst: 1 }
+        Self {
+            rate,
+            step: Duration::from_millis(1),
+            instruments,
+            stamp_at_write: false,
+            shape: None,
+        }
     }
 }
 
@@ -46,7 +76,6 @@ impl Schedule {
 pub struct Publisher {
     go: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
-    made: Arc<AtomicU64>,
     primed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -54,7 +83,6 @@ pub struct Publisher {
 impl Publisher {
     pub fn start(stream: TcpStream, wire: Wire, schedule: Schedule) -> Self {
         let [go, stop, primed] = [(); 3].map(|()| Arc::new(AtomicBool::new(false)));
-        let made = Arc::new(AtomicU64::new(0));
         let writer = Writer {
             stream,
             wire,
@@ -62,16 +90,15 @@ impl Publisher {
             payload: Vec::new(),
             ticks: vec![0; schedule.instruments as usize],
             updates: 0,
-            made: made.clone(),
             stop: stop.clone(),
             walk: Walk::default(),
         };
         let (going, first) = (go.clone(), primed.clone());
         let thread = std::thread::spawn(move || {
             // What ends it is the other side's end.
-            let _ = writer.run(schedule, &going, &first);
+            let _ = writer.run(&schedule, &going, &first);
         });
-        Self { go, stop, made, primed, thread: Some(thread) }
+        Self { go, stop, primed, thread: Some(thread) }
     }
 
     /// Whether every instrument has had its first quote.
@@ -81,11 +108,6 @@ impl Publisher {
 
     pub fn go(&self) {
         self.go.store(true, Ordering::Release);
-    }
-
-    /// Quotes made so far, first ones included.
-    pub fn made(&self) -> u64 {
-        self.made.load(Ordering::Relaxed)
     }
 }
 
@@ -129,7 +151,6 @@ struct Writer {
     payload: Vec<u8>,
     ticks: Vec<u64>,
     updates: u64,
-    made: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     walk: Walk,
 }
@@ -137,7 +158,7 @@ struct Writer {
 impl Writer {
     fn run(
         mut self,
-        schedule: Schedule,
+        schedule: &Schedule,
         go: &AtomicBool,
         primed: &AtomicBool,
     ) -> std::io::Result<()> {
@@ -155,7 +176,11 @@ impl Writer {
         while !go.load(Ordering::Acquire) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        if schedule.rate == 0 { self.flood(schedule.instruments) } else { self.keep_to(schedule) }
+        match &schedule.shape {
+            Some(shape) => self.follow(shape),
+            None if schedule.rate == 0 => self.flood(schedule.instruments),
+            None => self.keep_to(schedule),
+        }
     }
 
     /// As much as the connection takes.
@@ -171,33 +196,60 @@ impl Writer {
         Ok(())
     }
 
-    fn keep_to(&mut self, schedule: Schedule) -> std::io::Result<()> {
+    fn keep_to(&mut self, schedule: &Schedule) -> std::io::Result<()> {
         let step = u64::try_from(schedule.step.as_nanos()).unwrap_or(u64::MAX);
         let (began, mut steps, mut made) = (clock::now(), 0_u64, 0_u64);
         while !self.stop.load(Ordering::Relaxed) {
-            steps += u64::from(schedule.burst);
-            let due = began + steps * step;
-            let wait = due.saturating_sub(clock::now());
-            if wait > 0 {
-                std::thread::sleep(Duration::from_nanos(wait));
-            }
+            steps += 1;
+            let due = self.sleep_until(began + steps * step);
+            let now = clock::now();
+            let late = schedule.stamp_at_write && now - due.min(now) < 1_000_000;
+            let stamp = if late { now } else { due };
             let wall = clock::wall();
             let until = u128::from(steps) * u128::from(step) * u128::from(schedule.rate);
             let until = u64::try_from(until / 1_000_000_000).unwrap_or(u64::MAX);
             while made < until {
                 made += 1;
                 let instrument = self.walk.next(schedule.instruments);
-                self.quote(instrument, due, wall);
+                self.quote(instrument, stamp, wall);
             }
             self.send()?;
         }
         Ok(())
     }
 
+    fn follow(&mut self, shape: &Shape) -> std::io::Result<()> {
+        let mut began = clock::now();
+        while !self.stop.load(Ordering::Relaxed) {
+            let mut quotes = shape.quotes.iter().peekable();
+            while let Some(&(at, instrument)) = quotes.next() {
+                let due = self.sleep_until(began + at);
+                self.quote(instrument, due, clock::wall());
+                // What is due by now goes together.
+                let now = clock::now();
+                if quotes.peek().is_none_or(|(next, _)| began + next > now) {
+                    self.send()?;
+                }
+                if self.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+            began += shape.length;
+        }
+        Ok(())
+    }
+
+    fn sleep_until(&self, due: u64) -> u64 {
+        let wait = due.saturating_sub(clock::now());
+        if wait > 0 {
+            std::thread::sleep(Duration::from_nanos(wait));
+        }
+        due
+    }
+
     fn send(&mut self) -> std::io::Result<()> {
         self.stream.write_all(&self.text)?;
         self.text.clear();
-        self.made.store(self.updates, Ordering::Relaxed);
         Ok(())
     }
 

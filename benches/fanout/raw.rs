@@ -4,7 +4,7 @@
 //! as ours did in a sweep, in the order in which they arrived, as many times a second as ours swept.
 //! Unpaced, it gives each socket the next write of its own as soon as the socket takes one.
 
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
@@ -113,10 +113,31 @@ pub fn serve(path: &Path) -> io::Result<()> {
     }
     let most = loaded.writes.iter().map(|&(_, bytes)| bytes).max().unwrap_or(1);
     let bytes = vec![b'x'; most];
-    if loaded.sweeps > 0.0 {
+    let over = if loaded.sweeps > 0.0 {
         paced(&loaded, &mut poll, &mut sockets, &bytes)
     } else {
         flooding(&loaded, &mut poll, &mut sockets, &bytes)
+    };
+    // The load generator is done.
+    over.or_else(|error| match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    })
+}
+
+/// The server's process of a bare relay: the first connection's bytes go to the second.
+pub fn relay() -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    println!("ready {}", listener.local_addr()?.port());
+    let (mut from, _) = listener.accept()?;
+    let (mut to, _) = listener.accept()?;
+    to.set_nodelay(true)?;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => to.write_all(&buffer[..count])?,
+        }
     }
 }
 

@@ -53,6 +53,8 @@ pub fn run(effort: Effort, peers: &Peers, wanted: impl Fn(&str) -> bool) -> Vec<
             subscribers,
             instruments,
             own,
+            slow: None,
+            every_age: false,
             schedule: Schedule::steady(rate, instruments),
             warm_up: effort.warm_up,
             window: effort.window,

@@ -33,16 +33,11 @@ pub fn pin_generator() -> bool {
 }
 
 /// Tidegate itself, one shard, as released.
+#[derive(Default)]
 pub struct Tidegate {
     /// Lines for `[gateway]` and `[subscriber]`.
     pub gateway: String,
     pub subscriber: String,
-}
-
-impl Default for Tidegate {
-    fn default() -> Self {
-        Self { gateway: String::new(), subscriber: String::new() }
-    }
 }
 
 impl Server {
