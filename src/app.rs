@@ -7,6 +7,7 @@
 mod feeds;
 mod limits;
 mod reload;
+pub mod reproduce;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -171,12 +172,21 @@ fn most_volumes(settings: &Settings) -> usize {
 
 fn parts(settings: &Settings, clock: &Clock) -> Parts {
     let names = settings.feeds.iter().map(|feed| (feed.name.clone(), feed.venue.clone()));
+    parts_of(settings, names, clock)
+}
+
+/// The registries, as large as the settings say, and feeds of these names and venues.
+fn parts_of(
+    settings: &Settings,
+    feeds: impl IntoIterator<Item = (String, String)>,
+    clock: &Clock,
+) -> Parts {
     Parts {
         clock: clock.clone(),
         instruments: Arc::new(Instruments::new(settings.gateway.max_known_instruments)),
         accounts: Arc::new(Accounts::new(settings.gateway.max_known_accounts)),
         volume_keys: Arc::new(VolumeKeys::new(most_volumes(settings))),
-        feeds: Arc::new(Feeds::new(names, clock.wall())),
+        feeds: Arc::new(Feeds::new(feeds, clock.wall())),
     }
 }
 

@@ -20,7 +20,7 @@
 //! |---|---|
 //! | 0 | done, or stopped as asked |
 //! | 1 | it failed; standard error says why |
-//! | 2 | the command line is wrong, or an inspected recording is damaged |
+//! | 2 | the command line is wrong, or a recording that was read to its end is damaged |
 //! | 69 | `subscribe`: the gateway cannot be reached, refused, or ended the connection |
 //! | 78 | the configuration is wrong or cannot be read |
 
@@ -74,11 +74,12 @@ Examples:
   tidegate config > my.toml                     start a configuration of your own
   tidegate serve --config my.toml               serve it
   tidegate replay monday.jsonl.zst --speed 10   serve a recording, ten times as fast
+  tidegate replay monday.jsonl.zst --digest     what a subscriber gets of it, the same every time
 
 Exit codes:
    0  done, or stopped as asked
    1  it failed; standard error says why
-   2  the command line is wrong, or an inspected recording is damaged
+   2  the command line is wrong, or a recording that was read to its end is damaged
   69  subscribe: the gateway cannot be reached, refused, or ended the connection
   78  the configuration is wrong or cannot be read";
 
@@ -125,7 +126,11 @@ enum Command {
 impl Command {
     /// Whether it runs for long, so that what happens is worth a line.
     const fn serves(&self) -> bool {
-        matches!(self, Self::Serve(_) | Self::Replay(_))
+        match self {
+            Self::Serve(_) => true,
+            Self::Replay(args) => args.serves(),
+            _ => false,
+        }
     }
 }
 

@@ -50,7 +50,7 @@ pub struct Clock(Source);
 #[derive(Clone, Debug)]
 enum Source {
     System(StdInstant),
-    Manual(Arc<AtomicU64>),
+    Manual { elapsed: Arc<AtomicU64>, epoch: i64 },
 }
 
 impl Clock {
@@ -65,14 +65,20 @@ impl Clock {
     /// monotonic time.
     #[must_use]
     pub fn manual() -> Self {
-        Self(Source::Manual(Arc::new(AtomicU64::new(0))))
+        Self::manual_from(0)
+    }
+
+    /// A manual clock whose wall time is `wall` at first, in nanoseconds since the Unix epoch.
+    #[must_use]
+    pub fn manual_from(wall: i64) -> Self {
+        Self(Source::Manual { elapsed: Arc::new(AtomicU64::new(0)), epoch: wall })
     }
 
     /// Moves a manual clock forward. The system's clock moves by itself and ignores this.
     pub fn advance(&self, duration: Duration) {
-        if let Source::Manual(nanos) = &self.0 {
+        if let Source::Manual { elapsed, .. } = &self.0 {
             let step = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-            nanos.fetch_add(step, Ordering::Relaxed);
+            elapsed.fetch_add(step, Ordering::Relaxed);
         }
     }
 
@@ -83,7 +89,7 @@ impl Clock {
             Source::System(start) => {
                 Instant(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
             }
-            Source::Manual(nanos) => Instant(nanos.load(Ordering::Relaxed)),
+            Source::Manual { elapsed, .. } => Instant(elapsed.load(Ordering::Relaxed)),
         }
     }
 
@@ -95,8 +101,8 @@ impl Clock {
             Source::System(_) => SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
-            Source::Manual(nanos) => {
-                i64::try_from(nanos.load(Ordering::Relaxed)).unwrap_or(i64::MAX)
+            Source::Manual { elapsed, epoch } => {
+                epoch.saturating_add_unsigned(elapsed.load(Ordering::Relaxed))
             }
         }
     }
@@ -114,6 +120,7 @@ mod tests {
         clock.advance(Duration::from_millis(3));
         assert_eq!(clock.now().since(before), Duration::from_millis(3));
         assert_eq!(clock.wall(), 3_000_000);
+        assert_eq!(Clock::manual_from(7).wall(), 7);
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! | `confirm`, `throttle`, `close` | the rules of one connection |
 //! | [`control`] | limits in force, and the operator's hand on them |
 //! | `stages` | what stands behind a feed's workers |
+//! | [`stepped`] | all of it on one thread, under virtual time |
 //! | [`stats`] | what is counted |
 //!
 //! What clients say and hear is written down in `src/gateway/PROTOCOL.md`.
@@ -35,6 +36,7 @@ mod shard;
 mod slots;
 mod stages;
 pub mod stats;
+pub mod stepped;
 mod throttle;
 mod view;
 
@@ -97,6 +99,25 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    fn new(parts: Parts, limits: Limits, ports: Arc<[Port]>) -> Arc<Self> {
+        let Parts { clock, instruments, accounts, volume_keys, feeds } = parts;
+        let mut venues: Vec<String> = feeds.iter().map(|feed| feed.venue().to_owned()).collect();
+        venues.sort_unstable();
+        venues.dedup();
+        Arc::new(Self {
+            epoch: format!("{:x}", clock.wall()),
+            clock,
+            instruments,
+            accounts,
+            volume_keys,
+            feeds,
+            control: Control::new(limits, ports.clone()),
+            stats: Stats::default(),
+            venues,
+            ports,
+        })
+    }
+
     fn least_loaded_port(&self) -> &Port {
         // There is always a first: a gateway has at least one shard.
         self.ports.iter().min_by_key(|port| port.load()).unwrap_or(&self.ports[0])
@@ -104,7 +125,7 @@ impl Shared {
 }
 
 /// What a gateway is made of that others made before it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Parts {
     /// Time.
     pub clock: Clock,
@@ -133,7 +154,7 @@ impl Gateway {
     ///
     /// If a poll or a thread cannot be made.
     pub fn start(parts: Parts, limits: Limits, shards: usize) -> io::Result<Self> {
-        let Parts { clock, instruments, accounts, volume_keys, feeds } = parts;
+        let Parts { instruments, accounts, volume_keys, .. } = &parts;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let count = if shards == 0 { cores } else { shards };
         let board = Arc::new(Board::new(instruments.limit()));
@@ -161,21 +182,7 @@ impl Gateway {
             insides.push((poll, commands, bell, load));
         }
         let ports: Arc<[Port]> = ports.into();
-        let mut venues: Vec<String> = feeds.iter().map(|feed| feed.venue().to_owned()).collect();
-        venues.sort_unstable();
-        venues.dedup();
-        let shared = Arc::new(Shared {
-            epoch: format!("{:x}", clock.wall()),
-            clock,
-            instruments,
-            accounts,
-            volume_keys,
-            feeds,
-            control: Control::new(limits, ports.clone()),
-            stats: Stats::default(),
-            venues,
-            ports: ports.clone(),
-        });
+        let shared = Shared::new(parts, limits, ports.clone());
         shared.feeds.on_change(Box::new(move || ports.iter().for_each(Port::wake)));
         let threads = insides
             .into_iter()
@@ -208,22 +215,13 @@ impl Gateway {
     /// The stage that puts a feed's quotes on the board.
     #[must_use]
     pub fn board_stage(&self, feed: &str) -> BoardStage {
-        BoardStage {
-            board: self.board.clone(),
-            ports: self.shared.ports.clone(),
-            feed: feed.to_owned(),
-        }
+        BoardStage::new(self.board.clone(), &self.shared, feed)
     }
 
     /// The stage that adds a feed's fills to the ledger.
     #[must_use]
     pub fn ledger_stage(&self, feed: &str) -> LedgerStage {
-        LedgerStage {
-            ledger: self.ledger.clone(),
-            ports: self.shared.ports.clone(),
-            clock: self.shared.clock.clone(),
-            feed: feed.to_owned(),
-        }
+        LedgerStage::new(self.ledger.clone(), &self.shared, feed)
     }
 
     /// Limits in force, and the operator's hand on them.

@@ -8,11 +8,14 @@
 //! |---|---|
 //! | [`feeds`] | what is known of every feed: health, figures, whether somebody wants it |
 //! | [`intake`] | decode, count, dispatch |
+//! | [`player`] | recordings into intakes, a step at a time |
 //! | [`run`] | the loop of a feed's thread |
 
 pub mod feeds;
 pub mod intake;
+pub mod player;
 pub mod run;
 
 pub use feeds::{Feed, FeedFigures, Feeds};
 pub use intake::{Accepted, Intake};
+pub use player::{Played, Player};

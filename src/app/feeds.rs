@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::config::{FeedSettings, Input, Lines, Recording as Source, Settings, Speed, Start};
 use crate::feed::{LineFeed, LineFeedOptions, LineSource, Recording, Replay, ReplayOptions};
 use crate::gateway::{Gateway, LedgerStage};
-use crate::ingest::{Feed, Intake, run};
+use crate::ingest::{Feed, Intake, Player, run};
 use crate::market::health::{Health, StaleReason};
 use crate::market::{FeedId, InstrumentId};
 use crate::venue;
@@ -72,88 +72,126 @@ pub(super) fn start(
     gateway: &Arc<Gateway>,
     clock: &Clock,
 ) -> anyhow::Result<RunningFeeds> {
-    let opened = settings
-        .feeds
-        .iter()
-        .map(|feed| open(feed, clock).with_context(|| format!("feed {:?}", feed.name)))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let groups = groups(&settings.feeds);
+    let opened =
+        groups.iter().map(|group| open(group, clock)).collect::<anyhow::Result<Vec<_>>>()?;
     let stop = CancellationToken::new();
     let (mut threads, mut workers) = (Vec::new(), Vec::new());
-    for ((settings, opened), id) in settings.feeds.iter().zip(opened).zip(0_u16..) {
-        let feed = gateway.feeds().get(FeedId(id)).clone();
-        let (intake, pair) = intake(settings, &feed, gateway)
-            .with_context(|| format!("feed {:?}: starting its workers", settings.name))?;
-        workers.push(pair);
-        let (clock, stop, start) = (clock.clone(), stop.clone(), settings.start);
+    for (group, opened) in groups.iter().zip(opened) {
+        let mut intakes = Vec::with_capacity(group.len());
+        for &(id, feed) in group {
+            let (intake, pair) = intake(feed, gateway.feeds().get(id), gateway)
+                .with_context(|| format!("feed {:?}: starting its workers", feed.name))?;
+            workers.push(pair);
+            intakes.push(intake);
+        }
+        let (clock, stop, start) = (clock.clone(), stop.clone(), group[0].1.start);
         let thread = std::thread::Builder::new()
-            .name(format!("feed-{}", settings.name))
+            .name(format!("feed-{}", group[0].1.name))
             .spawn(move || {
-                let _guard = Guard { feed: feed.clone(), clock: clock.clone() };
+                let feeds: Vec<_> = intakes.iter().map(|intake| intake.feed().clone()).collect();
+                let _guard = Guard { feeds: feeds.clone(), clock: clock.clone() };
                 if start == Start::FirstSubscriber
-                    && !run::wait_for_subscriber(&intake, &clock, &stop)
+                    && !run::wait_for_subscriber(&feeds, &clock, &stop)
                 {
                     return;
                 }
                 match opened {
-                    Opened::Replay(replay) => run::play(*replay, intake, &clock, &stop),
-                    Opened::Lines(lines) => run::receive(*lines, intake, &clock, &stop),
+                    Opened::Replay(replay, intake_of) => {
+                        run::play(Player::merged(*replay, intakes, intake_of), &clock, &stop);
+                    }
+                    Opened::Lines(lines) => {
+                        // A line feed is in no group but its own.
+                        if let Some(intake) = intakes.pop() {
+                            run::receive(*lines, intake, &clock, &stop);
+                        }
+                    }
                 }
             })
-            .with_context(|| format!("feed {:?}: starting its thread", settings.name))?;
+            .with_context(|| format!("feed {:?}: starting its thread", group[0].1.name))?;
         threads.push(thread);
     }
     Ok(RunningFeeds { stop, threads, workers, clock: clock.clone() })
 }
 
-/// Says that a feed has failed if its thread ends by a panic.
+/// Feeds that share a thread: those on one timeline; any other by itself. None is empty.
+fn groups(feeds: &[FeedSettings]) -> Vec<Vec<(FeedId, &FeedSettings)>> {
+    let mut groups: Vec<Vec<(FeedId, &FeedSettings)>> = Vec::new();
+    for (feed, id) in feeds.iter().zip(0_u16..) {
+        let same = groups
+            .iter_mut()
+            .find(|group| feed.timeline.is_some() && group[0].1.timeline == feed.timeline);
+        match same {
+            Some(group) => group.push((FeedId(id), feed)),
+            None => groups.push(vec![(FeedId(id), feed)]),
+        }
+    }
+    groups
+}
+
+/// Says that feeds have failed if their thread ends by a panic.
 struct Guard {
-    feed: Arc<Feed>,
+    feeds: Vec<Arc<Feed>>,
     clock: Clock,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.feed.set_health(Health::Stale(StaleReason::Failed), self.clock.wall());
+            for feed in &self.feeds {
+                feed.set_health(Health::Stale(StaleReason::Failed), self.clock.wall());
+            }
         }
     }
 }
 
 enum Opened {
-    Replay(Box<Replay>),
+    /// Recordings, and the place of each one's intake in the group.
+    Replay(Box<Replay>, Vec<usize>),
     Lines(Box<LineFeed>),
 }
 
-fn open(settings: &FeedSettings, clock: &Clock) -> anyhow::Result<Opened> {
-    match &settings.input {
-        Input::Recording(sources) => {
-            let recordings = sources.iter().map(recording).collect::<anyhow::Result<Vec<_>>>()?;
-            let options = ReplayOptions {
-                speed: match settings.speed {
-                    Speed::Max => crate::feed::Speed::Max,
-                    Speed::Times(factor) => crate::feed::Speed::times(factor)?,
-                },
-                passes: if settings.looped { None } else { std::num::NonZeroU64::new(1) },
-                max_gap: if settings.max_gap.is_zero() { Duration::MAX } else { settings.max_gap },
-                // A recording of no length, played at its own pace, must not spin.
-                pass_delay: match settings.speed {
-                    Speed::Max => Duration::ZERO,
-                    Speed::Times(_) => LEAST_PASS,
-                },
-            };
-            Ok(Opened::Replay(Box::new(Replay::new(recordings, options)?)))
-        }
-        Input::Lines(lines) => {
-            let source = match lines {
-                Lines::Stdin => LineSource::Stdin,
-                Lines::Tcp(address) => format!("tcp://{address}").parse()?,
-            };
-            // Feeds and processes should not come back all at the same moment.
-            let jitter_seed = clock.wall().unsigned_abs() ^ u64::from(std::process::id());
-            let options = LineFeedOptions { jitter_seed, ..LineFeedOptions::default() };
-            Ok(Opened::Lines(Box::new(LineFeed::new(source, options, clock.clone()))))
+fn open(group: &[(FeedId, &FeedSettings)], clock: &Clock) -> anyhow::Result<Opened> {
+    let (mut recordings, mut intake_of) = (Vec::new(), Vec::new());
+    for (place, (_, feed)) in group.iter().enumerate() {
+        let context = || format!("feed {:?}", feed.name);
+        match &feed.input {
+            Input::Recording(sources) => {
+                for source in sources {
+                    recordings.push(recording(source).with_context(context)?);
+                    intake_of.push(place);
+                }
+            }
+            Input::Lines(lines) => return line_feed(lines, clock).with_context(context),
         }
     }
+    // What says how a group is played is the same in each of its feeds.
+    let feed = group[0].1;
+    let options = ReplayOptions {
+        speed: match feed.speed {
+            Speed::Max => crate::feed::Speed::Max,
+            Speed::Times(factor) => crate::feed::Speed::times(factor)?,
+        },
+        passes: if feed.looped { None } else { std::num::NonZeroU64::new(1) },
+        max_gap: if feed.max_gap.is_zero() { Duration::MAX } else { feed.max_gap },
+        // A recording of no length, played at its own pace, must not spin.
+        pass_delay: match feed.speed {
+            Speed::Max => Duration::ZERO,
+            Speed::Times(_) => LEAST_PASS,
+        },
+    };
+    Ok(Opened::Replay(Box::new(Replay::new(recordings, options)?), intake_of))
+}
+
+fn line_feed(lines: &Lines, clock: &Clock) -> anyhow::Result<Opened> {
+    let source = match lines {
+        Lines::Stdin => LineSource::Stdin,
+        Lines::Tcp(address) => format!("tcp://{address}").parse()?,
+    };
+    // Feeds and processes should not come back all at the same moment.
+    let jitter_seed = clock.wall().unsigned_abs() ^ u64::from(std::process::id());
+    let options = LineFeedOptions { jitter_seed, ..LineFeedOptions::default() };
+    Ok(Opened::Lines(Box::new(LineFeed::new(source, options, clock.clone()))))
 }
 
 fn recording(source: &Source) -> anyhow::Result<Recording> {

@@ -1,10 +1,13 @@
 //! `replay`: recordings served without a configuration.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
+
+mod digest;
+mod named;
 
 use super::exit::Exit;
 use super::serve::ListenArgs;
@@ -12,6 +15,8 @@ use super::values;
 use crate::app::{Plan, Program};
 use crate::config::{FeedSettings, Input, Recording, Settings, Source, Speed, Start, VENUES};
 use crate::feed::Reader;
+use digest::{DigestArgs, Play};
+use named::Named;
 
 const AFTER_HELP: &str = "\
 Packing (plain, gzip, zstd) and format (Tidegate's own, `<time> <raw text>` lines, plain JSON \
@@ -20,29 +25,30 @@ lines) are told by content. Several files are merged by receive time.
 Examples:
   tidegate replay monday.jsonl.zst
   tidegate replay btc.gz eth.gz --speed max --start first-subscriber
-  tidegate replay perp.gz --venue binance-usdm --loop --speed 5";
+  tidegate replay binance=spot.gz binance-usdm=perp.gz
+  tidegate replay perp.gz --venue binance-usdm --loop --speed 5
+  tidegate replay btc.gz --digest --subscriber 'binance:*,max_hz=10,capacity=2,reads=64KiB'";
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct ReplayArgs {
-    /// The recordings
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    /// The recordings, each with its venue where that is not --venue's
+    #[arg(value_name = "[VENUE=]FILE", required = true)]
+    files: Vec<String>,
     /// The venue whose messages they hold
     #[arg(long, default_value = "binance", value_parser = values::venue())]
     venue: String,
-    /// How fast to play: 1 as recorded, 2 twice as fast, max as fast as possible
+    /// How fast to play: 1 as recorded (the default), 2 twice as fast, max as fast as possible
     #[arg(
         long,
         value_name = "N|max",
-        default_value = "1",
         value_parser = values::speed,
         allow_negative_numbers = true
     )]
-    speed: Speed,
+    speed: Option<Speed>,
     /// Start again at the end
-    #[arg(long = "loop")]
+    #[arg(long = "loop", conflicts_with = "digest")]
     looped: bool,
     /// When to begin
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = When::AtOnce)]
@@ -55,6 +61,15 @@ pub(super) struct ReplayArgs {
     account: Option<String>,
     #[command(flatten)]
     listen: ListenArgs,
+    #[command(flatten)]
+    digest: DigestArgs,
+}
+
+impl ReplayArgs {
+    /// Whether it serves, rather than print a digest.
+    pub(super) const fn serves(&self) -> bool {
+        !self.digest.digest
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -66,13 +81,24 @@ enum When {
 }
 
 pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
-    let program = Program::prepare()?;
-    for (at, file) in args.files.iter().enumerate() {
-        if args.files[..at].contains(file) {
-            bail!("{} is named twice", file.display());
+    // Signals first: none kills while recordings are looked at, unless nothing is to be served.
+    let program = if args.digest.digest { None } else { Some(Program::prepare()?) };
+    let recordings = recordings(args);
+    for (at, named) in recordings.iter().enumerate() {
+        if recordings[..at].iter().any(|before| before.file == named.file) {
+            bail!("{} is named twice", named.file.display());
         }
-        check(file)?;
+        check(&named.file)?;
     }
+    let Some(program) = program else {
+        let play = Play {
+            recordings: &recordings,
+            account: args.account.as_deref(),
+            max_gap: args.max_gap,
+            speed: args.speed,
+        };
+        return digest::run(&args.digest, &play);
+    };
     program.run(Plan {
         settings: settings(args),
         source: Source::embedded(VENUES),
@@ -80,6 +106,10 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
         hint: false,
     })?;
     Ok(Exit::Done)
+}
+
+fn recordings(args: &ReplayArgs) -> Vec<Named> {
+    args.files.iter().map(|file| Named::read(file, &args.venue)).collect()
 }
 
 /// Refuses what is no recording before anything is started.
@@ -91,20 +121,36 @@ fn check(file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A feed for each venue; all of them play on one timeline.
 fn settings(args: &ReplayArgs) -> Settings {
-    let recordings = args.files.iter().cloned().map(Recording::File).collect();
-    let feed = FeedSettings {
-        account: args.account.clone(),
-        speed: args.speed,
-        looped: args.looped,
-        start: match args.start {
-            When::AtOnce => Start::AtOnce,
-            When::FirstSubscriber => Start::FirstSubscriber,
-        },
-        max_gap: args.max_gap,
-        ..FeedSettings::new("replay", args.venue.as_str(), Input::Recording(recordings))
-    };
-    let mut settings = Settings { feeds: vec![feed], ..Settings::embedded() };
+    let named = recordings(args);
+    let mut feeds: Vec<FeedSettings> = Vec::new();
+    for Named { venue, file } in &named {
+        let recording = Recording::File(file.clone());
+        match feeds.iter_mut().find(|feed| feed.venue == *venue) {
+            Some(FeedSettings { input: Input::Recording(recordings), .. }) => {
+                recordings.push(recording);
+            }
+            _ => feeds.push(FeedSettings {
+                account: args.account.clone(),
+                speed: args.speed.unwrap_or(Speed::Times(1.0)),
+                looped: args.looped,
+                start: match args.start {
+                    When::AtOnce => Start::AtOnce,
+                    When::FirstSubscriber => Start::FirstSubscriber,
+                },
+                max_gap: args.max_gap,
+                ..FeedSettings::new("replay", venue, Input::Recording(vec![recording]))
+            }),
+        }
+    }
+    if feeds.len() > 1 {
+        for feed in &mut feeds {
+            feed.name = format!("replay-{}", feed.venue);
+            feed.timeline = Some("replay".to_owned());
+        }
+    }
+    let mut settings = Settings { feeds, ..Settings::embedded() };
     args.listen.apply(&mut settings);
     settings
 }

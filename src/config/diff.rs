@@ -151,6 +151,7 @@ mod tests {
             (&["feed.a.loop"], |f| f.looped = true),
             (&["feed.a.start"], |f| f.start = Start::FirstSubscriber),
             (&["feed.a.max_gap"], |f| f.max_gap = Duration::ZERO),
+            (&["feed.a.timeline"], |f| f.timeline = Some("x".to_owned())),
             (&["feed.a.queue"], |f| f.queue = 1),
         ];
         let old = settings(vec![feed("a"), feed("b")]);

@@ -47,6 +47,7 @@ pub(super) fn feeds<'d>(
                 None => stdin = Some(place),
             }
         }
+        agree(problems, (&path, &feed), &checked, &tables[at]);
         checked.push(feed);
     }
     checked
@@ -87,6 +88,7 @@ fn feed(mut section: Section<'_, '_, '_>, rules: &Rules<'_>) -> FeedSettings {
             &[("at_once", Start::AtOnce), ("first_subscriber", Start::FirstSubscriber)],
         ),
         max_gap: duration(s, "max_gap", NO_TIME, DAY, default.max_gap),
+        timeline: timeline(s, matches!(default.input, Input::Recording(_))),
         queue: s.size("queue", 1, MIB, default.queue),
         ..default
     };
@@ -139,6 +141,46 @@ fn account(section: &mut Section<'_, '_, '_>) -> Option<String> {
     }
     section.wrong("account", &span, format!("must be {RIGHT}, not {text:?}"));
     None
+}
+
+fn timeline(section: &mut Section<'_, '_, '_>, recorded: bool) -> Option<String> {
+    const RIGHT: &str = "1 to 64 letters, digits, - and _";
+    let Located { value: text, span } = section.text("timeline", || RIGHT.to_owned())?;
+    if !recorded {
+        section.wrong("timeline", &span, "is for recordings: a line feed comes as it comes");
+        return None;
+    }
+    if !is_name(text) {
+        section.wrong("timeline", &span, format!("must be {RIGHT}, not {text:?}"));
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Feeds on one timeline are played as one, so what says how they are played must be the same.
+fn agree(
+    problems: &mut Problems<'_>,
+    (path, feed): (&str, &FeedSettings),
+    before: &[FeedSettings],
+    table: &Located<&DeTable<'_>>,
+) {
+    let Some(first) =
+        before.iter().find(|other| other.timeline.is_some() && other.timeline == feed.timeline)
+    else {
+        return;
+    };
+    let differs = [
+        ("speed", feed.speed != first.speed),
+        ("loop", feed.looped != first.looped),
+        ("start", feed.start != first.start),
+        ("max_gap", feed.max_gap != first.max_gap),
+    ];
+    for (word, _) in differs.into_iter().filter(|(_, differs)| *differs) {
+        let place = table.value.get(word).map_or(table.span.clone(), toml::Spanned::span);
+        let message =
+            format!("must be as in the feed {:?}, which is on the same timeline", first.name);
+        problems.at(&place, format!("{path}.{word}"), message);
+    }
 }
 
 /// `None` if the key is absent, `Some(None)` if it is there and wrong.

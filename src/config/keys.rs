@@ -162,6 +162,7 @@ pub(super) const FEED_KEYS: &[FeedKeyInfo] = &[
     feed_key!("loop", |feed| feed.looped),
     feed_key!("start", |feed| feed.start),
     feed_key!("max_gap", |feed| feed.max_gap),
+    feed_key!("timeline", |feed| feed.timeline.clone()),
     feed_key!("queue", |feed| feed.queue),
 ];
 
@@ -198,6 +199,7 @@ mod tests {
         let mut recorded =
             FeedSettings::new("a", "binance", Input::Recording(vec![Recording::Sample]));
         recorded.account = Some("desk".to_owned());
+        recorded.timeline = Some("day".to_owned());
         settings.feeds = vec![recorded, FeedSettings::new("b", "b", Input::Lines(Lines::Stdin))];
         let table: BTreeSet<String> = KEYS
             .iter()

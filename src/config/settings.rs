@@ -163,6 +163,10 @@ pub struct FeedSettings {
     /// Longest pause between two records of a recording, in its own time; zero: as recorded.
     #[serde(serialize_with = "time::serialize")]
     pub max_gap: Duration,
+    /// Recordings of all feeds on one timeline are merged by receive time; a feed without one plays
+    /// by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<String>,
     /// Instruments that may be waiting for the board at once (the worker's capacity).
     pub queue: usize,
 }
@@ -180,6 +184,7 @@ impl FeedSettings {
             looped: false,
             start: Start::AtOnce,
             max_gap: Duration::from_secs(10),
+            timeline: None,
             queue: 4096,
         }
     }

@@ -252,6 +252,12 @@ impl<L: Link> Shard<L> {
         self.seat(index).map(|seat| &mut seat.session.link)
     }
 
+    /// A session's subscriber.
+    pub(crate) fn subscriber(&self, index: u32) -> Option<&Subscriber> {
+        let seat = self.seats.get(index as usize)?.as_ref()?;
+        Some(&seat.session.subscriber)
+    }
+
     fn seat(&mut self, index: u32) -> Option<&mut Seat<L>> {
         self.seats.get_mut(index as usize)?.as_mut()
     }

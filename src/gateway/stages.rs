@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use super::Shared;
 use super::port::{Channel, Port, mark_all};
 use crate::board::Board;
 use crate::clock::Clock;
@@ -13,9 +14,15 @@ use crate::worker::{CoalescingHandler, ConflationHandler, Outcome, WorkerError};
 
 /// Puts each instrument's newest quote on the board and tells the shards.
 pub struct BoardStage {
-    pub(super) board: Arc<Board<Quote>>,
-    pub(super) ports: Arc<[Port]>,
-    pub(super) feed: String,
+    board: Arc<Board<Quote>>,
+    ports: Arc<[Port]>,
+    feed: String,
+}
+
+impl BoardStage {
+    pub(super) fn new(board: Arc<Board<Quote>>, shared: &Shared, feed: &str) -> Self {
+        Self { board, ports: shared.ports.clone(), feed: feed.to_owned() }
+    }
 }
 
 impl ConflationHandler<InstrumentId, Accepted<Quote>> for BoardStage {
@@ -44,10 +51,21 @@ impl std::fmt::Debug for BoardStage {
 
 /// Adds each account's folded fills to its total and tells the shards.
 pub struct LedgerStage {
-    pub(super) ledger: Arc<Ledger>,
-    pub(super) ports: Arc<[Port]>,
-    pub(super) clock: Clock,
-    pub(super) feed: String,
+    ledger: Arc<Ledger>,
+    ports: Arc<[Port]>,
+    clock: Clock,
+    feed: String,
+}
+
+impl LedgerStage {
+    pub(super) fn new(ledger: Arc<Ledger>, shared: &Shared, feed: &str) -> Self {
+        Self {
+            ledger,
+            ports: shared.ports.clone(),
+            clock: shared.clock.clone(),
+            feed: feed.to_owned(),
+        }
+    }
 }
 
 impl CoalescingHandler<VolumeId, Volume> for LedgerStage {

@@ -1,12 +1,15 @@
 //! The loop of a feed's thread: get a record, hand it to the intake, keep the health right.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::feeds::Feed;
 use super::intake::Intake;
+use super::player::{Played, Player};
 use crate::clock::Clock;
-use crate::feed::{LineFeed, LineStep, Mark, RecordKind, Replay, Step, Tally, wait_until};
+use crate::feed::{LineFeed, LineStep, wait_until};
 use crate::market::health::{Health, StaleReason};
 use crate::market::{Volume, VolumeId};
 use crate::worker::CoalescingHandler;
@@ -14,75 +17,48 @@ use crate::worker::CoalescingHandler;
 /// How long the stages behind a feed may take to drain when it ends.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Messages between two looks at the clock while a replay runs as fast as it can.
+/// Records between two looks at the clock while a replay runs as fast as it can.
 const CLOCK_EVERY: u32 = 16;
 
 /// How often figures that only the feed's thread has are shown to others.
 const SHOW_EVERY: u64 = 4096;
 
-/// Waits until the feed is wanted; `false` if it is stopped before.
-pub fn wait_for_subscriber<H: CoalescingHandler<VolumeId, Volume>>(
-    intake: &Intake<H>,
-    clock: &Clock,
-    stop: &CancellationToken,
-) -> bool {
-    let feed = intake.feed();
-    feed.set_health(Health::Stale(StaleReason::AwaitingSubscriber), clock.wall());
+/// Waits until one of the feeds is wanted; `false` if they are stopped before.
+pub fn wait_for_subscriber(feeds: &[Arc<Feed>], clock: &Clock, stop: &CancellationToken) -> bool {
+    const SLICE: Duration = Duration::from_millis(50);
+    for feed in feeds {
+        feed.set_health(Health::Stale(StaleReason::AwaitingSubscriber), clock.wall());
+    }
+    let slice = SLICE / u32::try_from(feeds.len().max(1)).unwrap_or(u32::MAX);
     while !stop.is_cancelled() {
-        if feed.wait_wanted(Duration::from_millis(50)) {
+        if feeds.iter().any(|feed| feed.wait_wanted(slice)) {
             return true;
         }
     }
     false
 }
 
-/// Plays a recording to its end, or until stopped.
+/// Plays recordings to their end, or until stopped.
 pub fn play<H: CoalescingHandler<VolumeId, Volume>>(
-    mut replay: Replay,
-    mut intake: Intake<H>,
+    mut player: Player<H>,
     clock: &Clock,
     stop: &CancellationToken,
 ) {
-    let feed = intake.feed().clone();
     let mut now = clock.now();
     let mut until_look = CLOCK_EVERY;
-    let mut records = 0_u64;
-    let mut passes_before = Tally::default();
-    let mut live = false;
     let reason = loop {
-        match replay.next(now) {
-            Step::Record { record, .. } => {
-                match record.kind {
-                    RecordKind::Message => {
-                        if !live {
-                            live = true;
-                            feed.set_health(Health::Live, clock.wall());
-                        }
-                        let receive_time = record.receive_time.unwrap_or_else(|| clock.wall());
-                        if !intake.message(record.text, receive_time, now) {
-                            break StaleReason::Shutdown;
-                        }
-                    }
-                    RecordKind::Mark(Mark::Disconnected) => {
-                        live = false;
-                        feed.set_health(Health::Stale(StaleReason::Disconnected), clock.wall());
-                    }
-                    RecordKind::Mark(_) => {}
-                }
-                records += 1;
+        match player.step(now, clock) {
+            Played::Record => {
                 until_look -= 1;
                 if until_look == 0 {
                     until_look = CLOCK_EVERY;
                     now = clock.now();
-                    if records % SHOW_EVERY < u64::from(CLOCK_EVERY) {
-                        show(&feed, &replay, &passes_before);
-                    }
                     if stop.is_cancelled() {
                         break StaleReason::Shutdown;
                     }
                 }
             }
-            Step::WaitUntil(until) => {
+            Played::WaitUntil(until) => {
                 if !wait_until(clock, until, stop) {
                     break StaleReason::Shutdown;
                 }
@@ -90,31 +66,14 @@ pub fn play<H: CoalescingHandler<VolumeId, Volume>>(
                 // A paced replay looks at the clock for every record: ages should be exact.
                 until_look = 1;
             }
-            Step::Damaged { damage, .. } => {
-                tracing::warn!(feed = feed.name(), %damage, "a recording is damaged");
-                feed.note_damage(damage.to_string());
-            }
-            Step::Unreadable { error, .. } => {
-                tracing::error!(feed = feed.name(), %error, "a recording cannot be read again");
-                feed.note_damage(error.to_string());
-            }
-            Step::NextPass { .. } => {
-                passes_before = show(&feed, &replay, &passes_before);
-                intake.new_session();
-                now = clock.now();
-            }
-            Step::Ended => break StaleReason::Ended,
+            Played::Aside => now = clock.now(),
+            Played::Closed => break StaleReason::Shutdown,
+            Played::Ended => break StaleReason::Ended,
         }
     };
-    let tally = show(&feed, &replay, &passes_before);
-    if tally.messages == 0 && reason == StaleReason::Ended {
-        tracing::warn!(
-            feed = feed.name(),
-            lines = tally.lines,
-            "a recording has ended and no message was found in it; `tidegate inspect` tells more"
-        );
+    for intake in player.into_intakes(reason) {
+        end(intake, reason, clock);
     }
-    end(intake, reason, clock);
 }
 
 /// Receives lines until stopped, or until standard input ends.
@@ -159,16 +118,6 @@ pub fn receive<H: CoalescingHandler<VolumeId, Volume>>(
     };
     feed.note_tally(*lines.tally());
     end(intake, reason, clock);
-}
-
-/// Shows what the readers have counted in all passes; answers the sum.
-fn show(feed: &super::feeds::Feed, replay: &Replay, passes_before: &Tally) -> Tally {
-    let mut sum = *passes_before;
-    for reader in replay.readers() {
-        sum.add(reader.tally());
-    }
-    feed.note_tally(sum);
-    sum
 }
 
 /// Completes the workers, waits until what they held has reached board and ledger, and only then

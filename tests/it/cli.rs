@@ -94,7 +94,10 @@ fn the_first_help_names_the_exit_codes_and_the_line_to_try() {
 fn a_wrong_command_line_exits_with_2_and_says_what_would_be_right() {
     for (arguments, expected) in [
         (&["sing"][..], "unrecognized subcommand"),
-        (&["replay"], "<FILE>"),
+        (&["replay"], "<[VENUE=]FILE>"),
+        (&["replay", "a", "--subscriber", "a:*"], "--digest"),
+        (&["replay", "a", "--digest", "--subscriber", "a:*,hz=1"], "is no setting"),
+        (&["replay", "a", "--digest", "--loop"], "cannot be used with"),
         (&["replay", "a", "--speed", "-1"], "write \"max\", or a number above 0"),
         (&["replay", "a", "--venue", "nyse"], "binance-usdm"),
         (&["simulate", "--out", "x", "--duration", "60"], "write a number and its unit"),
@@ -339,4 +342,43 @@ fn an_output_that_nobody_reads_ends_the_program_quietly() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), err(&output).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_digest_is_the_last_line_and_frames_are_written_out_but_over_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let frames = folder.path().join("frames.jsonl");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("feeds/sample.jsonl.zst");
+    let sample = sample.to_str().unwrap();
+    let arguments = [
+        "replay",
+        sample,
+        "--digest",
+        "--subscriber",
+        "binance:BTCUSDT,max_hz=1",
+        "--out",
+        frames.to_str().unwrap(),
+    ];
+    let first = run(&arguments);
+    assert_eq!(first.status.code(), Some(0), "{}", err(&first));
+    assert_eq!(err(&first), "", "nothing is served, so nothing is told");
+    let last = out(&first).lines().last().unwrap().to_owned();
+    assert_eq!(last.strip_prefix("sha256 ").unwrap().len(), 64);
+    let written = std::fs::read_to_string(&frames).unwrap();
+    let kinds: Vec<String> = written
+        .lines()
+        .map(|line| {
+            let frame: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(frame["subscriber"], 1);
+            frame["message"]["type"].as_str().or(frame["frame"].as_str()).unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(kinds[0], "welcome");
+    assert_eq!(kinds.last().unwrap(), "close");
+    assert!(kinds.iter().filter(|kind| *kind == "quotes").count() > 50);
+    let again = run(&arguments);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(err(&again).contains("--force writes over it"), "{}", err(&again));
+    let again = run(&[&arguments[..], &["--force", "--speed", "1000"]].concat());
+    assert_eq!(out(&again).lines().last().unwrap(), last);
 }

@@ -88,6 +88,7 @@ fn the_embedded_default_explains_every_key_once_and_marks_the_hot_ones() {
         "loop",
         "start",
         "max_gap",
+        "timeline",
         "queue",
     ];
     let expected: Vec<String> = KEYS

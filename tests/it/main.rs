@@ -19,6 +19,7 @@ mod gateway_retune;
 mod gateway_support;
 mod limiter;
 mod ops;
+mod reproduce;
 mod serve_hostile;
 mod serve_limits;
 mod serve_recordings;

@@ -350,17 +350,22 @@ impl Naive {
 
     /// Holds a client's newest values against the fold, digit for digit.
     pub(crate) fn assert_is(&self, seen: &Seen) {
+        self.assert_quotes(&seen.quotes);
+        assert_eq!(seen.backwards, 0, "each instrument's tick rises");
+    }
+
+    /// Holds quotes by instrument against the fold, digit for digit.
+    pub(crate) fn assert_quotes(&self, quotes: &HashMap<String, Value>) {
         assert!(!self.0.is_empty());
-        assert_eq!(seen.quotes.len(), self.0.len());
+        assert_eq!(quotes.len(), self.0.len());
         for (name, (texts, count)) in &self.0 {
-            let quote = &seen.quotes[name];
+            let quote = &quotes[name];
             assert_eq!(quote["tick"], *count, "{name}");
             for field in ["bid", "bid_size", "ask", "ask_size", "last", "last_size"] {
                 let expected = texts.get(field).map(String::as_str);
                 assert_eq!(quote[field].as_str(), expected, "{field} of {name}");
             }
         }
-        assert_eq!(seen.backwards, 0, "each instrument's tick rises");
     }
 
     /// Ticks of all instruments.
