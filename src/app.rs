@@ -18,7 +18,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -90,8 +90,8 @@ impl Program {
 async fn serve(plan: Plan, mut signals: Signals) -> anyhow::Result<()> {
     let Plan { settings, source, content, hint } = plan;
     let clock = Clock::system();
-    let listener = bind("gateway.listen", settings.gateway.listen).await?;
-    let admin_listener = bind("admin.listen", settings.admin.listen).await?;
+    let listener = bind("gateway.listen", settings.gateway.listen)?;
+    let admin_listener = bind("admin.listen", settings.admin.listen)?;
     let addresses = (listener.local_addr()?, admin_listener.local_addr()?);
 
     let parts = parts(&settings, &clock);
@@ -194,8 +194,18 @@ fn parts_of(
     }
 }
 
-async fn bind(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| {
+/// Connections that the kernel keeps for a listener that is busy. The usual 128 are gone in a few
+/// milliseconds when everybody comes back at once, and who finds no room tries again a second later.
+const BACKLOG: u32 = 4096;
+
+fn bind(key: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listen = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listen().map_err(|error: io::Error| {
         let hint = match error.kind() {
             io::ErrorKind::AddrInUse => "; is another tidegate running? port 0 takes any free port",
             io::ErrorKind::AddrNotAvailable => "; the address is not one of this machine",
