@@ -13,7 +13,7 @@ mod harness;
 
 use harness::{Report, ours, peer, per_operation, short};
 use std::thread;
-use tidegate::worker::{Handler, Outcome, SpWorker, WorkerError};
+use tidegate::worker::{Batch, Handler, Outcome, SpWorker, WorkerError};
 use tokio_util::sync::CancellationToken;
 
 const CAPACITY: usize = 1_024;
@@ -97,9 +97,33 @@ fn spinning<T: Item>(items: u64) -> f64 {
     cost
 }
 
+/// [`InOrder`], a batch at a time.
+struct InBatches(InOrder);
+
+impl<T: Item> Handler<T> for InBatches {
+    type Error = std::convert::Infallible;
+
+    fn handle(&mut self, item: T) -> Result<(), Self::Error> {
+        self.0.handle(item)
+    }
+
+    #[inline]
+    fn handle_batch(&mut self, batch: Batch<'_, T>) -> Result<(), Self::Error> {
+        batch.for_each(|item| self.0.see(&item));
+        Ok(())
+    }
+
+    fn on_error(&mut self, error: WorkerError<Self::Error>) {
+        panic!("{error}");
+    }
+
+    fn on_completed(&mut self, _outcome: Outcome) {}
+}
+
 fn spinning_batches<T: Item>(items: u64) -> f64 {
+    let handler = InBatches(InOrder(0));
     let (mut producer, mut stepper) =
-        SpWorker::builder().capacity(CAPACITY).stepped::<T, _>(InOrder(0)).expect("a worker");
+        SpWorker::builder().capacity(CAPACITY).stepped::<T, _>(handler).expect("a worker");
     let queue = stepper.queue();
     let cost = per_operation(items, || {
         let consumer = thread::spawn(move || {

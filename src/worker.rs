@@ -95,6 +95,8 @@
 //! * There is no unbounded mailbox, no second producer, no priority, no peeking, and no way to take
 //!   an item back: on purpose.
 
+mod awaiting;
+mod batch;
 mod builder;
 mod cell;
 mod coalescing;
@@ -115,6 +117,7 @@ mod stepper;
 mod sync;
 mod wait;
 
+pub use batch::Batch;
 pub use builder::{Builder, KeyedKind, StartError};
 pub use coalescing::{Coalescing, CoalescingHandler, CoalescingProducer, CoalescingSpWorker};
 pub use completion::{Completion, CompletionError, Fault, Outcome};
@@ -123,7 +126,8 @@ pub use control::{Worker, WorkerQueue};
 pub use handler::{Panicked, WorkerError};
 pub use keyed::{DispatchError, KeyHandle, Retired, TooManyKeys};
 pub use lifecycle::{CloseReason, Counters};
-pub use refusal::Refusal;
+pub use refusal::{BatchError, Refusal, SendError};
 pub use ring::CapacityError;
-pub use sp::{BatchError, ByValue, Handler, SendError, SpProducer, SpWorker};
+pub use sp::{ByValue, Handler, SpProducer, SpWorker};
 pub use stepper::Stepper;
+pub use wait::WaitStrategy;

@@ -506,11 +506,12 @@ mod tests {
 
     use super::*;
     use crate::worker::ring::Capacity;
+    use crate::worker::wait::WaitStrategy;
     use std::sync::mpsc::sync_channel;
     use std::thread;
 
     fn core() -> Arc<Core> {
-        Core::new(Capacity::new(4).unwrap(), 0)
+        Core::new(Capacity::new(4).unwrap(), 0, WaitStrategy::Park)
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Capacity {
     }
 
     /// The place that a position falls on.
-    #[inline(always)]
+    #[cfg(test)]
     pub(super) const fn place(self, position: usize) -> usize {
         position & (self.0 - 1)
     }
@@ -91,6 +91,7 @@ impl PushCursor {
     }
 
     /// The number of places that are free for certain.
+    #[inline(always)]
     pub(super) const fn room(&self) -> usize {
         self.capacity - self.tail.wrapping_sub(self.head_seen)
     }
@@ -131,9 +132,16 @@ impl PopCursor {
         self.has_item()
     }
 
+    /// How many items wait for certain.
     #[inline(always)]
-    pub(super) const fn advance(&mut self) {
-        self.head = self.head.wrapping_add(1);
+    pub(super) const fn in_sight(&self) -> usize {
+        self.tail_seen.wrapping_sub(self.head)
+    }
+
+    /// Past `count` items in sight.
+    #[inline(always)]
+    pub(super) const fn advance_by(&mut self, count: usize) {
+        self.head = self.head.wrapping_add(count);
     }
 }
 
@@ -184,7 +192,7 @@ mod tests {
                     assert_eq!(item, !model.is_empty());
                     if item {
                         assert_eq!(Some(places[capacity.place(pop.position())]), model.pop_front());
-                        pop.advance();
+                        pop.advance_by(1);
                     }
                 }
                 assert_eq!(push.position().wrapping_sub(pop.position()), model.len());

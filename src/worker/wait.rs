@@ -50,6 +50,16 @@ impl WaitSlot {
         drop(former);
     }
 
+    /// Registers a task, unless it is the one that is registered.
+    pub(super) fn register_task(&self, waker: &Waker) {
+        let mut slot = lock(&self.0);
+        if !matches!(&*slot, Some(Waiter::Task(known)) if known.will_wake(waker)) {
+            let former = slot.replace(Waiter::Task(waker.clone()));
+            drop(slot);
+            drop(former);
+        }
+    }
+
     pub(super) fn clear(&self) {
         let former = lock(&self.0).take();
         drop(former);
@@ -64,24 +74,74 @@ impl WaitSlot {
     }
 }
 
-/// The bounded busy wait before a sleep: some spins, a few yields (so that two threads on one core
-/// do not spend their time slices waiting for each other), then it is over.
-#[derive(Default)]
-pub(super) struct Patience(u32);
+/// What a side does while it has nothing to do: a consumer without items, a producer without room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WaitStrategy {
+    /// Sleep at once. Right where items are rare or the processors are needed elsewhere: every item
+    /// that finds the consumer asleep costs a wake.
+    Park,
+    /// Look again 64 times, yield 4 times, then sleep: some microseconds of patience, and both sides
+    /// on one processor do not spend their time slices on each other.
+    #[default]
+    SpinThenPark,
+    /// Never sleep: look again, with a yield every 64 turns. The shortest delay, for a processor of
+    /// its own; **an idle worker then uses all of it**. A task yields to its executor instead.
+    Spin,
+}
+
+/// The busy wait before a sleep.
+#[derive(Debug)]
+pub(super) struct Patience {
+    strategy: WaitStrategy,
+    turns: u32,
+}
+
+/// What to do between two looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    Spin,
+    Yield,
+    Sleep,
+}
 
 impl Patience {
-    /// Waits a little; `false` once it is time to sleep.
+    pub(super) const fn new(strategy: WaitStrategy) -> Self {
+        Self { strategy, turns: 0 }
+    }
+
+    /// The next turn.
+    pub(super) const fn turn(&mut self) -> Turn {
+        let turns = self.turns;
+        self.turns = match self.strategy {
+            WaitStrategy::Park => return Turn::Sleep,
+            WaitStrategy::SpinThenPark if turns >= SPINS + YIELDS => return Turn::Sleep,
+            WaitStrategy::SpinThenPark => turns + 1,
+            WaitStrategy::Spin if turns >= SPINS => 0,
+            WaitStrategy::Spin => turns + 1,
+        };
+        if turns < SPINS { Turn::Spin } else { Turn::Yield }
+    }
+
+    /// Waits a little on this thread; `false` once it is time to sleep.
     pub(super) fn wait(&mut self) -> bool {
-        if self.0 >= SPINS + YIELDS {
-            return false;
+        match self.turn() {
+            Turn::Spin => spin_hint(),
+            Turn::Yield => thread::yield_now(),
+            Turn::Sleep => return false,
         }
-        if self.0 < SPINS {
-            spin_hint();
-        } else {
-            thread::yield_now();
-        }
-        self.0 += 1;
         true
+    }
+
+    /// Waits a little inside of a task; `Sleep` once it is time to register, `Yield` if the task is
+    /// to give way to others: its waker has been told.
+    pub(super) fn wait_in_task(&mut self, waker: &Waker) -> Turn {
+        let turn = self.turn();
+        match turn {
+            Turn::Spin => spin_hint(),
+            Turn::Yield => waker.wake_by_ref(),
+            Turn::Sleep => {}
+        }
+        turn
     }
 }
 
@@ -92,5 +152,27 @@ pub(super) fn wait_out(turn: &mut u32) {
         spin_hint();
     } else {
         thread::yield_now();
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    fn turns(strategy: WaitStrategy, count: usize) -> Vec<Turn> {
+        let mut patience = Patience::new(strategy);
+        (0..count).map(|_| patience.turn()).collect()
+    }
+
+    #[test]
+    fn each_strategy_is_as_patient_as_it_says() {
+        assert_eq!(turns(WaitStrategy::Park, 2), [Turn::Sleep; 2]);
+        let both = turns(WaitStrategy::SpinThenPark, 70);
+        assert_eq!(both[..64], [Turn::Spin; 64]);
+        assert_eq!(both[64..68], [Turn::Yield; 4]);
+        assert_eq!(both[68..], [Turn::Sleep; 2], "and it stays so");
+        let spin = turns(WaitStrategy::Spin, 65 * 3);
+        assert!(!spin.contains(&Turn::Sleep));
+        assert_eq!(spin.iter().filter(|turn| **turn == Turn::Yield).count(), 3);
     }
 }
