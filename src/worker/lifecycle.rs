@@ -140,7 +140,6 @@ struct ConsumerLine {
 /// Written by the producer alone.
 #[derive(Default)]
 struct ProducerLine {
-    pushed: AtomicU64,
     conflated: AtomicU64,
 }
 
@@ -152,7 +151,8 @@ struct ProducerLine {
 /// more going out than came in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Items accepted from the producer.
+    /// Items accepted from the producer (a 32-bit machine counts those that took a place of the ring
+    /// modulo 2³²).
     pub dispatched: u64,
     /// Items that never reach the handler by themselves: superseded by a newer value of their key,
     /// or folded into the total of their key.
@@ -216,9 +216,9 @@ impl Core {
         let handled = consumer.handled.load(Acquire);
         let discarded = consumer.discarded.load(Acquire);
         let conflated = self.producer.0.conflated.load(Acquire);
-        let pushed = self.producer.0.pushed.load(Acquire);
-        // What was superseded or folded took no place, so the two sorts are counted apart: one
-        // store a dispatch.
+        // Every item that was pushed has its position.
+        let pushed = self.tail.0.load(Acquire).wrapping_sub(self.start) as u64;
+        // What was superseded or folded took no place, so the two sorts are counted apart.
         Counters { dispatched: pushed + conflated, conflated, handled, errors, discarded }
     }
 

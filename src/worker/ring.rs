@@ -63,13 +63,15 @@ impl Capacity {
 #[derive(Debug)]
 pub(super) struct PushCursor {
     tail: usize,
-    head_seen: usize,
+    /// One capacity ahead of the consumer's position as last seen.
+    limit: usize,
     capacity: usize,
 }
 
 impl PushCursor {
     pub(super) const fn new(start: usize, capacity: Capacity) -> Self {
-        Self { tail: start, head_seen: start, capacity: capacity.get() }
+        let limit = start.wrapping_add(capacity.get());
+        Self { tail: start, limit, capacity: capacity.get() }
     }
 
     #[inline(always)]
@@ -80,20 +82,20 @@ impl PushCursor {
     /// Whether a place is free for certain; `false` may be out of date.
     #[inline(always)]
     pub(super) const fn has_room(&self) -> bool {
-        self.tail.wrapping_sub(self.head_seen) < self.capacity
+        self.tail != self.limit
     }
 
     /// Takes note of the consumer's position and answers anew.
     #[inline]
     pub(super) const fn refresh(&mut self, head: usize) -> bool {
-        self.head_seen = head;
+        self.limit = head.wrapping_add(self.capacity);
         self.has_room()
     }
 
     /// The number of places that are free for certain.
     #[inline(always)]
     pub(super) const fn room(&self) -> usize {
-        self.capacity - self.tail.wrapping_sub(self.head_seen)
+        self.limit.wrapping_sub(self.tail)
     }
 
     #[inline(always)]

@@ -185,11 +185,27 @@ impl<T> RingProducer<T> {
     /// # Errors
     /// The worker closed before; the item comes back.
     #[inline(always)]
-    pub(super) fn push(&mut self, item: T) -> Result<(), (T, CloseReason)> {
+    pub(super) fn push(&mut self, mut item: T) -> Result<(), (T, CloseReason)> {
         let mut turn = 0;
-        while !self.has_room() {
+        loop {
+            item = match self.try_push(item) {
+                Ok(()) => return Ok(()),
+                Err((item, Some(reason))) => return Err((item, reason)),
+                Err((item, None)) => item,
+            };
             debug_assert!(false, "a push needs a place that is known to be free");
             wait_out(&mut turn);
+        }
+    }
+
+    /// Publishes an item if there is room.
+    ///
+    /// # Errors
+    /// There is none, or, with a reason, the worker closed before. The item comes back.
+    #[inline(always)]
+    pub(super) fn try_push(&mut self, item: T) -> Result<(), (T, Option<CloseReason>)> {
+        if !self.has_room() {
+            return Err((item, None));
         }
         let position = self.cursor.position();
         // SAFETY: this is the only producing end, and the cursor has room: the consumer's
@@ -198,7 +214,7 @@ impl<T> RingProducer<T> {
         self.core.publish(&mut self.cursor, 1).map_err(|reason| {
             // SAFETY: the place was written just above, and its position is not below the final
             // tail, so the consumer never reads it.
-            (unsafe { self.slots.read(position) }, reason)
+            (unsafe { self.slots.read(position) }, Some(reason))
         })
     }
 }

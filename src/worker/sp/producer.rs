@@ -29,14 +29,13 @@ use std::marker::PhantomData;
 /// Dropping it completes the worker: what was accepted is still handled.
 pub struct SpProducer<T> {
     ring: RingProducer<T>,
-    dispatched: u64,
     /// One producer at a time: it may move to another thread, not be shared.
     _not_sync: PhantomData<std::cell::Cell<()>>,
 }
 
 impl<T> SpProducer<T> {
     pub(crate) const fn new(ring: RingProducer<T>) -> Self {
-        Self { ring, dispatched: 0, _not_sync: PhantomData }
+        Self { ring, _not_sync: PhantomData }
     }
 
     /// Gives the worker an item; waits while every place is taken. O(1).
@@ -48,10 +47,11 @@ impl<T> SpProducer<T> {
         if let Some(reason) = self.ring.core().refuses() {
             return Err(SendError::Closed(item, reason));
         }
-        if !self.ring.has_room() {
-            return self.wait_and_push(item);
+        match self.ring.try_push(item) {
+            Ok(()) => Ok(()),
+            Err((item, None)) => self.wait_and_push(item),
+            Err((item, Some(reason))) => Err(SendError::Closed(item, reason)),
         }
-        self.push(item)
     }
 
     /// Like [`dispatch`](Self::dispatch), and never waits.
@@ -62,9 +62,6 @@ impl<T> SpProducer<T> {
     pub fn try_dispatch(&mut self, item: T) -> Result<(), SendError<T>> {
         if let Some(reason) = self.ring.core().refuses() {
             return Err(SendError::Closed(item, reason));
-        }
-        if !self.ring.has_room() {
-            return Err(SendError::Full(item));
         }
         self.push(item)
     }
@@ -104,9 +101,7 @@ impl<T> SpProducer<T> {
                 None => self.ring.fill(room, &mut items),
                 Some(first) => self.ring.fill(room, &mut once(first).chain(items.by_ref())),
             };
-            self.count(self.dispatched + count as u64);
             if let Err((refused, reason)) = self.ring.publish_filled(count) {
-                self.count(self.dispatched - count as u64);
                 return Err(BatchError { accepted, refused, why: reason.into() });
             }
             accepted += count as u64;
@@ -199,20 +194,10 @@ impl<T> SpProducer<T> {
 
     #[inline(always)]
     fn push(&mut self, item: T) -> Result<(), SendError<T>> {
-        self.count(self.dispatched + 1);
-        match self.ring.push(item) {
-            Ok(()) => Ok(()),
-            Err((item, reason)) => {
-                self.count(self.dispatched - 1);
-                Err(SendError::Closed(item, reason))
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn count(&mut self, total: u64) {
-        self.dispatched = total;
-        self.ring.core().count_pushed(total);
+        self.ring.try_push(item).map_err(|(item, reason)| match reason {
+            Some(reason) => SendError::Closed(item, reason),
+            None => SendError::Full(item),
+        })
     }
 }
 
