@@ -95,6 +95,8 @@
 //! * There is no unbounded mailbox, no second producer, no priority, no peeking, and no way to take
 //!   an item back: on purpose.
 
+mod async_sp;
+mod async_value;
 mod awaiting;
 mod batch;
 mod builder;
@@ -115,8 +117,12 @@ mod slots;
 mod sp;
 mod stepper;
 mod sync;
+mod task;
+mod value;
 mod wait;
 
+pub use async_sp::{AsyncByValue, AsyncHandler, AsyncSpWorker};
+pub use async_value::{AsyncInSlots, AsyncValueHandler, AsyncValueSpWorker};
 pub use batch::Batch;
 pub use builder::{Builder, KeyedKind, StartError};
 pub use coalescing::{Coalescing, CoalescingHandler, CoalescingProducer, CoalescingSpWorker};
@@ -130,4 +136,8 @@ pub use refusal::{BatchError, Refusal, SendError};
 pub use ring::CapacityError;
 pub use sp::{ByValue, Handler, SpProducer, SpWorker};
 pub use stepper::Stepper;
+pub use value::{
+    HandleScope, InSlots, PublishScope, Slot, Unpublished, ValueHandler, ValueProducer,
+    ValueSpWorker,
+};
 pub use wait::WaitStrategy;

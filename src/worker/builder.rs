@@ -16,7 +16,7 @@ pub struct Builder<Kind, S = foldhash::fast::RandomState> {
     pub(super) name: String,
     pub(super) hasher: S,
     start_position: usize,
-    wait: WaitStrategy,
+    pub(super) wait: WaitStrategy,
     _kind: PhantomData<fn() -> Kind>,
 }
 

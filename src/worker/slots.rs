@@ -394,15 +394,20 @@ impl<T> StandingProducer<T> {
 
     /// The place that is published next. The caller knows that there is room.
     #[inline(always)]
-    pub(super) fn slot(&mut self) -> &mut T {
-        let mut turn = 0;
-        while !self.0.has_room() {
-            debug_assert!(false, "a slot needs a place that is known to be free");
-            wait_out(&mut turn);
-        }
+    pub(super) fn slot(&self) -> &T {
+        assert!(self.0.cursor.has_room(), "a slot needs a place that is known to be free");
         let place = self.0.slots.place(self.0.cursor.position());
         // SAFETY: places of a standing ring are full; this one is free, so the consumer does not
-        // touch it before it is published, which takes `&mut self`, as the borrow does.
+        // touch it before it is published, which takes `&mut self`.
+        place.with(|place| unsafe { (*place).assume_init_ref() })
+    }
+
+    /// The same, to be written.
+    #[inline(always)]
+    pub(super) fn slot_mut(&mut self) -> &mut T {
+        assert!(self.0.cursor.has_room(), "a slot needs a place that is known to be free");
+        let place = self.0.slots.place(self.0.cursor.position());
+        // SAFETY: as for `slot`; and this borrow is the only one of the only producing end.
         place.with_mut(|place| unsafe { (*place).assume_init_mut() })
     }
 
@@ -433,16 +438,23 @@ impl<T> StandingConsumer<T> {
         self.0.in_sight()
     }
 
-    /// The next place in sight.
+    /// The next place in sight. The caller knows that there is one.
     #[inline(always)]
-    pub(super) fn slot(&mut self) -> Option<&mut T> {
-        if !self.0.cursor.has_item() {
-            return None;
-        }
+    pub(super) fn slot(&self) -> &T {
+        assert!(self.0.cursor.has_item(), "a slot needs a place that is in sight");
         let place = self.0.slots.place(self.0.cursor.position());
         // SAFETY: places of a standing ring are full; this one was published and is freed only
-        // after `pass`, which takes `&mut self`, as the borrow does.
-        Some(place.with_mut(|place| unsafe { (*place).assume_init_mut() }))
+        // after `pass`, which takes `&mut self`.
+        place.with(|place| unsafe { (*place).assume_init_ref() })
+    }
+
+    /// The same, to be changed.
+    #[inline(always)]
+    pub(super) fn slot_mut(&mut self) -> &mut T {
+        assert!(self.0.cursor.has_item(), "a slot needs a place that is in sight");
+        let place = self.0.slots.place(self.0.cursor.position());
+        // SAFETY: as for `slot`; and this borrow is the only one of the only consuming end.
+        place.with_mut(|place| unsafe { (*place).assume_init_mut() })
     }
 
     #[inline(always)]
@@ -547,13 +559,13 @@ mod tests {
         assert_eq!(std::sync::Arc::strong_count(&made), 3);
         for number in 1..=5 {
             assert!(producer.has_room());
-            producer.slot().1 = number;
+            producer.slot_mut().1 = number;
             producer.publish().unwrap();
             let (core, cursor) = consumer.sight();
             core.next(cursor);
-            assert_eq!(consumer.slot().unwrap().1, number);
+            assert_eq!(consumer.slot().1, number);
             consumer.pass();
-            assert!(consumer.slot().is_none());
+            assert_eq!(consumer.in_sight(), 0);
             consumer.free();
         }
         drop((producer, consumer));

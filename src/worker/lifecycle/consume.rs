@@ -14,12 +14,12 @@ use std::task::{Context, Poll, Waker};
 
 impl Core {
     /// Names the thread that handles.
-    pub(crate) fn consumer_is(&self, id: thread::ThreadId) {
+    pub(in crate::worker) fn consumer_is(&self, id: thread::ThreadId) {
         *lock(&self.consumer_thread) = Some(id);
     }
 
     #[inline(always)]
-    pub(crate) fn next(&self, cursor: &mut PopCursor) -> Next {
+    pub(in crate::worker) fn next(&self, cursor: &mut PopCursor) -> Next {
         let flags = self.flags.0.load(Acquire);
         if flags & CANCELLED != 0 {
             return Next::Cancelled;
@@ -34,14 +34,14 @@ impl Core {
 
     /// Frees the places below the cursor, which the caller has emptied.
     #[inline(always)]
-    pub(crate) fn free(&self, cursor: &PopCursor) {
+    pub(in crate::worker) fn free(&self, cursor: &PopCursor) {
         self.head.0.store(cursor.position(), Release);
     }
 
     /// Whether the consumer should look up from what it is doing: the producer waits for a place,
     /// or the worker is cancelled.
     #[inline(always)]
-    pub(crate) fn asks_for_attention(&self) -> Attention {
+    pub(in crate::worker) fn asks_for_attention(&self) -> Attention {
         let flags = self.flags.0.load(Relaxed);
         if flags & (PRODUCER_WAITS | CANCELLED) == 0 {
             Attention::None
@@ -54,7 +54,7 @@ impl Core {
 
     /// Wakes the producer if it waits for a place; comes after [`free`](Self::free).
     #[inline(always)]
-    pub(crate) fn offer_room(&self) {
+    pub(in crate::worker) fn offer_room(&self) {
         fence::light();
         if self.flags.0.load(Relaxed) & PRODUCER_WAITS != 0 {
             self.wake_producer();
@@ -63,27 +63,27 @@ impl Core {
 
     /// Says that nothing taken from below `position` is looked at any more.
     #[inline(always)]
-    pub(crate) fn pass(&self, position: usize) {
+    pub(in crate::worker) fn pass(&self, position: usize) {
         self.consumer.0.passed.store(position, Release);
     }
 
     #[inline(always)]
-    pub(crate) fn count_handled(&self, total: u64) {
+    pub(in crate::worker) fn count_handled(&self, total: u64) {
         self.consumer.0.handled.store(total, Release);
     }
 
-    pub(crate) fn count_error(&self) {
+    pub(in crate::worker) fn count_error(&self) {
         let errors = &self.consumer.0.errors;
         errors.store(errors.load(Relaxed) + 1, Release);
     }
 
-    pub(crate) fn count_discarded(&self) {
+    pub(in crate::worker) fn count_discarded(&self) {
         let discarded = &self.consumer.0.discarded;
         discarded.store(discarded.load(Relaxed) + 1, Release);
     }
 
     /// Blocks until there is something to do: an item, or an end.
-    pub(crate) fn wait_for_items(&self, cursor: &mut PopCursor) {
+    pub(in crate::worker) fn wait_for_items(&self, cursor: &mut PopCursor) {
         let mut patience = Patience::new(self.strategy);
         while patience.wait() {
             if self.next(cursor) != Next::Empty {
@@ -101,7 +101,7 @@ impl Core {
 
     /// Registers who is to be woken for the next item or end. `true` if there is something to do
     /// already; then nobody is registered.
-    pub(crate) fn register_consumer(&self, cursor: &mut PopCursor, waiter: Waiter) -> bool {
+    pub(in crate::worker) fn register_consumer(&self, cursor: &mut PopCursor, waiter: Waiter) -> bool {
         self.consumer_waiter.register(waiter);
         self.flags.0.fetch_or(CONSUMER_WAITS, AcqRel);
         fence::heavy();
@@ -118,7 +118,7 @@ impl Core {
     }
 
     /// Ready once there is something to do: an item, or an end. Until then the task is registered.
-    pub(crate) fn poll_items(
+    pub(in crate::worker) fn poll_items(
         &self,
         cursor: &mut PopCursor,
         patience: &mut Patience,
@@ -150,23 +150,23 @@ impl Core {
 
     /// A task begins to be polled: it is to be woken by a hard stop, and a dispatch from inside of
     /// it must not wait.
-    pub(crate) fn poll_begins(&self, waker: &Waker) {
+    pub(in crate::worker) fn poll_begins(&self, waker: &Waker) {
         self.task.register_task(waker);
         self.polled.store(TASK_POLLED, Release);
     }
 
-    pub(crate) fn poll_ends(&self) {
+    pub(in crate::worker) fn poll_ends(&self) {
         self.polled.store(TASK_AT_REST, Release);
     }
 
     /// Lets go of the task that a hard stop would have woken.
-    pub(crate) fn task_is_over(&self) {
+    pub(in crate::worker) fn task_is_over(&self) {
         self.task.clear();
     }
 
     /// Closes the worker: decides which items were accepted. A worker that nobody has stopped is
     /// cancelled by it. Everything up to the final tail is then in the cursor's sight.
-    pub(crate) fn close(&self, cursor: &mut PopCursor) {
+    pub(in crate::worker) fn close(&self, cursor: &mut PopCursor) {
         let _ = self.flags.0.fetch_update(AcqRel, Acquire, |flags| {
             let cancelled = if flags & COMPLETING == 0 { CANCELLED } else { 0 };
             Some(flags | CLOSED | cancelled)
@@ -181,7 +181,7 @@ impl Core {
     }
 
     /// Decides the outcome, once what was accepted is dealt with; no stop changes it any more.
-    pub(crate) fn seal(&self) -> Outcome {
+    pub(in crate::worker) fn seal(&self) -> Outcome {
         let flags = self.flags.0.fetch_or(ENDED, AcqRel);
         if flags & CANCELLED != 0 {
             return Outcome::Cancelled;
@@ -192,7 +192,7 @@ impl Core {
         lock(&self.fault).clone().map_or(Outcome::Drained, Outcome::Faulted)
     }
 
-    pub(crate) fn resolve(&self, outcome: Outcome) {
+    pub(in crate::worker) fn resolve(&self, outcome: Outcome) {
         self.completion.resolve(outcome);
     }
 }

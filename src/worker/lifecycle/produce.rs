@@ -14,18 +14,18 @@ use std::task::{Context, Poll};
 impl Core {
     /// Whether items are refused, and why.
     #[inline(always)]
-    pub(crate) fn refuses(&self) -> Option<CloseReason> {
+    pub(in crate::worker) fn refuses(&self) -> Option<CloseReason> {
         let flags = self.flags.0.load(Acquire);
         if flags & STOPPING == 0 { None } else { Some(reason(flags)) }
     }
 
     #[inline]
-    pub(crate) fn head(&self) -> usize {
+    pub(in crate::worker) fn head(&self) -> usize {
         self.head.0.load(Acquire)
     }
 
     /// How far the consumer is done with what it took out.
-    pub(crate) fn passed(&self, target: usize) -> bool {
+    pub(in crate::worker) fn passed(&self, target: usize) -> bool {
         reached(self.consumer.0.passed.load(Acquire), target)
     }
 
@@ -35,7 +35,7 @@ impl Core {
     /// # Errors
     /// The worker closed before: the cursor has not moved, all the places are the producer's again.
     #[inline(always)]
-    pub(crate) fn publish(&self, cursor: &mut PushCursor, count: usize) -> Result<(), CloseReason> {
+    pub(in crate::worker) fn publish(&self, cursor: &mut PushCursor, count: usize) -> Result<(), CloseReason> {
         let position = cursor.position();
         self.tail.0.store(position.wrapping_add(count), Release);
         fence::light();
@@ -68,7 +68,7 @@ impl Core {
     /// # Errors
     /// The worker stops, or the caller is its consumer.
     #[cold]
-    pub(crate) fn wait_for_room(&self, cursor: &mut PushCursor) -> Result<(), NoRoom> {
+    pub(in crate::worker) fn wait_for_room(&self, cursor: &mut PushCursor) -> Result<(), NoRoom> {
         let mut patience = Patience::new(self.strategy);
         // Once past its spins a caller that would wait for itself must be told so.
         let mut asked = false;
@@ -101,7 +101,7 @@ impl Core {
 
     /// Ready once the ring has a free place, or the worker stops; until then the task is
     /// registered. Whoever gives up must [`forget_room`](Self::forget_room).
-    pub(crate) fn poll_room(
+    pub(in crate::worker) fn poll_room(
         &self,
         cursor: &mut PushCursor,
         patience: &mut Option<Patience>,
@@ -129,7 +129,7 @@ impl Core {
     }
 
     /// Takes back the registration of a task that waits no more.
-    pub(crate) fn forget_room(&self) {
+    pub(in crate::worker) fn forget_room(&self) {
         self.unregister_producer();
     }
 
@@ -166,10 +166,10 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(crate) fn count_pushed(&self, _total: u64) {}
+    pub(in crate::worker) fn count_pushed(&self, _total: u64) {}
 
     #[inline(always)]
-    pub(crate) fn count_conflated(&self, total: u64) {
+    pub(in crate::worker) fn count_conflated(&self, total: u64) {
         self.producer.0.conflated.store(total, Release);
     }
 }

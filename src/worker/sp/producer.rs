@@ -34,7 +34,7 @@ pub struct SpProducer<T> {
 }
 
 impl<T> SpProducer<T> {
-    pub(crate) const fn new(ring: RingProducer<T>) -> Self {
+    pub(in crate::worker) const fn new(ring: RingProducer<T>) -> Self {
         Self { ring, _not_sync: PhantomData }
     }
 
