@@ -95,6 +95,7 @@
 //! * There is no unbounded mailbox, no second producer, no priority, no peeking, and no way to take
 //!   an item back: on purpose.
 
+mod async_keyed;
 mod async_sp;
 mod async_value;
 mod awaiting;
@@ -121,6 +122,9 @@ mod task;
 mod value;
 mod wait;
 
+pub use async_keyed::{
+    AsyncCoalescingHandler, AsyncCoalescingProducer, AsyncConflationHandler, AsyncFold,
+};
 pub use async_sp::{AsyncByValue, AsyncHandler, AsyncSpWorker};
 pub use async_value::{AsyncInSlots, AsyncValueHandler, AsyncValueSpWorker};
 pub use batch::Batch;
@@ -135,7 +139,7 @@ pub use lifecycle::{CloseReason, Counters};
 pub use refusal::{BatchError, Refusal, SendError};
 pub use ring::CapacityError;
 pub use sp::{ByValue, Handler, SpProducer, SpWorker};
-pub use stepper::Stepper;
+pub use stepper::{Stepped, Stepper};
 pub use value::{
     HandleScope, InSlots, PublishScope, Slot, Unpublished, ValueHandler, ValueProducer,
     ValueSpWorker,

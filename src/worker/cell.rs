@@ -499,6 +499,18 @@ impl<K, C: Cell> ReaderEnd<K, C> {
     }
 }
 
+impl<K, C: Cell> ReaderEnd<K, C> {
+    /// The key of an index, for a handler that waits. As with [`with_key`](Self::with_key) the place
+    /// of the ring that named it is passed only when the reference is gone.
+    pub(super) fn key(&self, index: u32) -> Option<&K> {
+        self.table.get(index).key.with(|key| {
+            // SAFETY: the writer changes a key only after the place that named it was passed
+            // (invariant 2), and the consumer's task passes it after the handler is done.
+            unsafe { (*key).as_ref() }
+        })
+    }
+}
+
 // Also run under Miri, which sees a misuse of the slots.
 #[cfg(all(test, not(feature = "loom")))]
 mod tests {

@@ -25,7 +25,7 @@ impl<Kind> Worker<Kind> {
         Self { core, thread: Some(thread), _kind: PhantomData }
     }
 
-    pub(super) const fn of_task(core: Arc<Core>) -> Self {
+    pub(super) const fn without_thread(core: Arc<Core>) -> Self {
         Self { core, thread: None, _kind: PhantomData }
     }
 

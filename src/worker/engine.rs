@@ -98,6 +98,7 @@ impl<S: Stage> Engine<S> {
     /// Handles until the end, sleeping whenever there is nothing to do.
     pub(super) fn run(mut self) {
         self.on_this_thread();
+        self.core.at_work(true);
         loop {
             self.step(usize::MAX);
             let Some(stage) = &mut self.stage else { break };

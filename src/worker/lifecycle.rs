@@ -36,7 +36,7 @@ use super::ring::{Capacity, PopCursor, PushCursor};
 use super::sync::{Arc, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Mutex, Padded, lock, thread};
 use super::wait::{WaitSlot, WaitStrategy};
 use std::error::Error;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 const COMPLETING: u32 = 1;
 const FAULTED: u32 = 1 << 1;

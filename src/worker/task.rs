@@ -76,7 +76,7 @@ pub(super) fn detached<Kind, S: AsyncStage>(
         engine.run().await;
         drop(watch);
     };
-    (Worker::of_task(core), task)
+    (Worker::without_thread(core), task)
 }
 
 /// Drives a stage as a task.

@@ -34,4 +34,5 @@ mod worker_conformance;
 mod worker_keyed;
 mod worker_model;
 mod worker_sp;
+mod worker_subjects;
 mod worker_support;

@@ -6,7 +6,7 @@ use super::super::ring::PopCursor;
 use super::super::sync::{lock, thread};
 use super::super::wait::{Patience, Turn, Waiter};
 use super::{
-    Attention, CANCELLED, CLOSED, COMPLETING, CONSUMER_WAITS, Core, ENDED, FAULTED, FINAL, Next,
+    Attention, CANCELLED, CLOSED, COMPLETING, CONSUMER_WAITS, Core, ENDED, FAULTED, FINAL, NO_TASK, Next,
     PRODUCER_WAITS, TASK_AT_REST, TASK_POLLED,
 };
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -16,6 +16,12 @@ impl Core {
     /// Names the thread that handles.
     pub(in crate::worker) fn consumer_is(&self, id: thread::ThreadId) {
         *lock(&self.consumer_thread) = Some(id);
+    }
+
+    /// Says whether this thread, which is the consumer, is at work: then an awaiting dispatch from
+    /// it would wait for itself.
+    pub(in crate::worker) fn at_work(&self, now: bool) {
+        self.polled.store(if now { TASK_POLLED } else { NO_TASK }, Release);
     }
 
     #[inline(always)]
