@@ -123,7 +123,7 @@ impl<S: AsyncStage> TaskEngine<S> {
             match core.next(cursor) {
                 Next::Item if spent >= BUDGET => {
                     spent = 0;
-                    give_way().await;
+                    tokio::task::yield_now().await;
                 }
                 Next::Item => {
                     let handled = handle(shared, at_work, BUDGET - spent).await;
@@ -134,7 +134,7 @@ impl<S: AsyncStage> TaskEngine<S> {
                 Next::Empty => {
                     idle(at_work, stirred);
                     let (core, cursor) = at_work.sight();
-                    let mut patience = Patience::new(*wait);
+                    let mut patience = Patience::of_task(*wait);
                     poll_fn(|context| core.poll_items(cursor, &mut patience, context)).await;
                 }
                 Next::Ended | Next::Cancelled => break,
@@ -256,19 +256,6 @@ fn poll_caught<F: Future>(
         Ok(polled) => polled.map(Ended::With),
         Err(panicked) => Poll::Ready(Ended::Panicked(panicked)),
     }
-}
-
-/// Lets the executor's other tasks go first, once.
-async fn give_way() {
-    let mut gave = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut gave, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// Polls a handler's future; `suspends` is called each time that it waits.

@@ -15,8 +15,9 @@
 //! The two flags are bits of the word that also says whether the worker stops, so a stop and a
 //! sleeper meet in the order of that one word and need no fence.
 
-use super::sync::{Mutex, SPINS, YIELDS, lock, spin_hint, thread};
-use std::task::Waker;
+use super::sync::{Mutex, SPINS, TASK_SPINS, TASK_YIELDS, YIELDS, lock, spin_hint, thread};
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 /// Who sleeps on one side: a thread or a task.
 pub(super) enum Waiter {
@@ -81,11 +82,12 @@ pub enum WaitStrategy {
     /// that finds the consumer asleep costs a wake.
     Park,
     /// Look again 64 times, yield 4 times, then sleep: some microseconds of patience, and both sides
-    /// on one processor do not spend their time slices on each other.
+    /// on one processor do not spend their time slices on each other. A task looks 8 times and then
+    /// gives way to its executor up to 64 times.
     #[default]
     SpinThenPark,
     /// Never sleep: look again, with a yield every 64 turns. The shortest delay, for a processor of
-    /// its own; **an idle worker then uses all of it**. A task yields to its executor instead.
+    /// its own; **an idle worker then uses all of it**.
     Spin,
 }
 
@@ -93,6 +95,8 @@ pub enum WaitStrategy {
 #[derive(Debug)]
 pub(super) struct Patience {
     strategy: WaitStrategy,
+    spins: u32,
+    yields: u32,
     turns: u32,
 }
 
@@ -105,8 +109,15 @@ pub(super) enum Turn {
 }
 
 impl Patience {
-    pub(super) const fn new(strategy: WaitStrategy) -> Self {
-        Self { strategy, turns: 0 }
+    /// Of a thread: mostly spins, since the other side is most likely at work on another processor.
+    pub(super) const fn of_thread(strategy: WaitStrategy) -> Self {
+        Self { strategy, spins: SPINS, yields: YIELDS, turns: 0 }
+    }
+
+    /// Of a task: mostly yields, since the other side may be the next task of this thread; and a
+    /// sleep costs a fence across all threads, which is worth some patience.
+    pub(super) const fn of_task(strategy: WaitStrategy) -> Self {
+        Self { strategy, spins: TASK_SPINS, yields: TASK_YIELDS, turns: 0 }
     }
 
     /// The next turn.
@@ -114,12 +125,12 @@ impl Patience {
         let turns = self.turns;
         self.turns = match self.strategy {
             WaitStrategy::Park => return Turn::Sleep,
-            WaitStrategy::SpinThenPark if turns >= SPINS + YIELDS => return Turn::Sleep,
+            WaitStrategy::SpinThenPark if turns >= self.spins + self.yields => return Turn::Sleep,
             WaitStrategy::SpinThenPark => turns + 1,
-            WaitStrategy::Spin if turns >= SPINS => 0,
+            WaitStrategy::Spin if turns >= self.spins => 0,
             WaitStrategy::Spin => turns + 1,
         };
-        if turns < SPINS { Turn::Spin } else { Turn::Yield }
+        if turns < self.spins { Turn::Spin } else { Turn::Yield }
     }
 
     /// Waits a little on this thread; `false` once it is time to sleep.
@@ -134,15 +145,22 @@ impl Patience {
 
     /// Waits a little inside of a task; `Sleep` once it is time to register, `Yield` if the task is
     /// to give way to others: its waker has been told.
-    pub(super) fn wait_in_task(&mut self, waker: &Waker) -> Turn {
+    pub(super) fn wait_in_task(&mut self, context: &mut Context<'_>) -> Turn {
         let turn = self.turn();
         match turn {
             Turn::Spin => spin_hint(),
-            Turn::Yield => waker.wake_by_ref(),
+            Turn::Yield => give_way(context),
             Turn::Sleep => {}
         }
         turn
     }
+}
+
+/// Has the task polled again once others had their turn; the caller is to return `Pending`. In a tokio
+/// runtime that is tokio's own way to yield, which does not rouse other threads to steal the task;
+/// elsewhere it is a plain wake.
+pub(super) fn give_way(context: &mut Context<'_>) {
+    let _ = pin!(tokio::task::yield_now()).poll(context);
 }
 
 /// A wait for something that the other side is in the middle of: spins, then yields, without end.
@@ -160,7 +178,7 @@ mod tests {
     use super::*;
 
     fn turns(strategy: WaitStrategy, count: usize) -> Vec<Turn> {
-        let mut patience = Patience::new(strategy);
+        let mut patience = Patience::of_thread(strategy);
         (0..count).map(|_| patience.turn()).collect()
     }
 

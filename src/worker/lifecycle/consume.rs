@@ -90,7 +90,7 @@ impl Core {
 
     /// Blocks until there is something to do: an item, or an end.
     pub(in crate::worker) fn wait_for_items(&self, cursor: &mut PopCursor) {
-        let mut patience = Patience::new(self.strategy);
+        let mut patience = Patience::of_thread(self.strategy);
         while patience.wait() {
             if self.next(cursor) != Next::Empty {
                 return;
@@ -135,7 +135,7 @@ impl Core {
                 self.unregister_if_needed();
                 return Poll::Ready(());
             }
-            match patience.wait_in_task(context.waker()) {
+            match patience.wait_in_task(context) {
                 Turn::Spin => {}
                 Turn::Yield => return Poll::Pending,
                 Turn::Sleep => break,

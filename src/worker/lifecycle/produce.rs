@@ -69,7 +69,7 @@ impl Core {
     /// The worker stops, or the caller is its consumer.
     #[cold]
     pub(in crate::worker) fn wait_for_room(&self, cursor: &mut PushCursor) -> Result<(), NoRoom> {
-        let mut patience = Patience::new(self.strategy);
+        let mut patience = Patience::of_thread(self.strategy);
         // Once past its spins a caller that would wait for itself must be told so.
         let mut asked = false;
         loop {
@@ -107,12 +107,12 @@ impl Core {
         patience: &mut Option<Patience>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), NoRoom>> {
-        let patience = patience.get_or_insert_with(|| Patience::new(self.strategy));
+        let patience = patience.get_or_insert_with(|| Patience::of_task(self.strategy));
         loop {
             if let Some(answer) = self.room(cursor) {
                 return Poll::Ready(answer);
             }
-            match patience.wait_in_task(context.waker()) {
+            match patience.wait_in_task(context) {
                 Turn::Spin => {}
                 Turn::Yield => return Poll::Pending,
                 Turn::Sleep => break,
