@@ -10,6 +10,7 @@ use super::ring::PopCursor;
 use super::slots::{RingConsumer, ring};
 use super::sp::SpProducer;
 use super::task::{AsyncStage, TaskEngine, detached, start, watched};
+use std::task::Context;
 use tokio_util::sync::CancellationToken;
 
 /// Marks a [`Worker`] of items by value whose consumer is a task.
@@ -174,9 +175,9 @@ impl<T: Send + 'static, H: AsyncHandler<T>> AsyncStage for MovedStage<T, H> {
     async fn run(&mut self, most: usize) -> Result<(), H::Error> {
         let Self { ring, handler, meter } = self;
         let mut batch = Batch::new(ring, meter, most);
-        while let Some(item) = batch.next() {
-            // A handler that waits must not keep emptied places from the producer meanwhile.
-            watched(handler.handle(item), || batch.free()).await?;
+        while let Some(item) = batch.next_in_task() {
+            let suspends = |nth, context: &mut Context<'_>| batch.suspends(nth, context);
+            watched(handler.handle(item), suspends).await?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::ring::PopCursor;
 use super::slots::{StandingConsumer, standing_ring};
 use super::task::{AsyncStage, TaskEngine, detached, start, watched};
 use super::value::{HandleScope, Slot, ValueProducer, release};
+use std::task::Context;
 use tokio_util::sync::CancellationToken;
 
 /// Marks a [`Worker`] of items in slots whose consumer is a task.
@@ -307,12 +308,9 @@ impl<T: Slot, H: AsyncValueHandler<T>> AsyncStage for SlotStage<T, H> {
             let work = self.handler.read(scope);
             self.recover();
             let Self { ring, meter, handler, .. } = self;
-            let suspends = || {
-                // A handler that waits must not keep slots from the producer meanwhile.
-                if meter.keeps_some() {
-                    meter.freed();
-                    ring.free();
-                }
+            let suspends = |nth, context: &mut Context<'_>| {
+                let (core, cursor) = ring.sight();
+                meter.suspends(nth, core, cursor, context);
             };
             watched(handler.handle(work?), suspends).await?;
             self.ring.core().count_handled(self.meter.taken);

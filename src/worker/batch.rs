@@ -1,8 +1,11 @@
 //! A consumer's run through the items in sight, and what is told on the way.
 
-use super::lifecycle::Attention;
+use super::lifecycle::{Attention, Core};
+use super::ring::PopCursor;
 use super::slots::RingConsumer;
+use super::wait::give_way;
 use std::fmt;
+use std::task::Context;
 
 /// How far a consumer is, and when it tells the producer.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub(super) struct Meter {
     stride: usize,
     /// The same for a handler that takes a whole batch.
     long_stride: usize,
+    /// Places freed while the producer waited and was not woken yet.
+    unoffered: usize,
 }
 
 impl Meter {
@@ -24,6 +29,7 @@ impl Meter {
             kept: 0,
             stride: (capacity / 64).clamp(1, 16),
             long_stride: (capacity / 4).clamp(1, 256),
+            unoffered: 0,
         }
     }
 
@@ -40,9 +46,49 @@ impl Meter {
         self.kept = 0;
     }
 
+    /// Takes note of a place emptied by a task. A producer that waits is another task, perhaps next
+    /// on this very thread: it is woken for a good number of places, not for each. Until then they
+    /// are free, and it finds them if it looks.
     #[inline(always)]
-    pub(super) const fn keeps_some(&self) -> bool {
-        self.kept > 0
+    pub(super) fn empties_in_task(&mut self, core: &Core, cursor: &PopCursor) {
+        let attention = core.asks_for_attention();
+        if !self.empties(attention) {
+            return;
+        }
+        self.freed();
+        self.unoffered = if attention == Attention::Room { self.unoffered + 1 } else { 0 };
+        if self.unoffered >= self.long_stride {
+            self.unoffered = 0;
+            core.free(cursor);
+            core.offer_room();
+        } else {
+            core.free(cursor);
+        }
+    }
+
+    /// The handler of a task waits: for the `nth` time with this item. What was emptied must be the
+    /// producer's now. If the producer sleeps, it is woken the second time: a handler that does but
+    /// yield is not worth it, one that waits for something may wait for the producer.
+    pub(super) fn suspends(
+        &mut self,
+        nth: usize,
+        core: &Core,
+        cursor: &PopCursor,
+        context: &mut Context<'_>,
+    ) {
+        if self.kept > 0 {
+            self.freed();
+            core.free(cursor);
+        }
+        if !core.producer_waits() {
+            self.unoffered = 0;
+        } else if nth > 1 || self.unoffered >= self.long_stride {
+            self.unoffered = 0;
+            core.offer_room();
+        } else {
+            // To be polled a second time, whatever the handler waits for.
+            give_way(context);
+        }
     }
 }
 
@@ -71,12 +117,24 @@ impl<'a, T> Batch<'a, T> {
         self.left
     }
 
-    /// Frees what was taken, if something is kept.
-    pub(super) fn free(&mut self) {
-        if self.meter.keeps_some() {
-            self.meter.freed();
-            self.ring.free();
+    /// [`next`](Iterator::next) for a task.
+    #[inline(always)]
+    pub(super) fn next_in_task(&mut self) -> Option<T> {
+        if self.left == 0 || self.ring.core().is_cancelled() {
+            return None;
         }
+        self.ring.core().count_handled(self.meter.taken);
+        let item = self.ring.take()?;
+        self.left -= 1;
+        let (core, cursor) = self.ring.sight();
+        self.meter.empties_in_task(core, cursor);
+        Some(item)
+    }
+
+    /// The handler of a task waits, for the `nth` time with this item.
+    pub(super) fn suspends(&mut self, nth: usize, context: &mut Context<'_>) {
+        let (core, cursor) = self.ring.sight();
+        self.meter.suspends(nth, core, cursor, context);
     }
 }
 

@@ -29,7 +29,7 @@ mod real {
     pub(crate) const YIELDS: u32 = 4;
     /// The same for tasks, whose yields go to their executor.
     pub(crate) const TASK_SPINS: u32 = 8;
-    pub(crate) const TASK_YIELDS: u32 = 32;
+    pub(crate) const TASK_YIELDS: u32 = 8;
 
     pub(crate) fn spin_hint() {
         std::hint::spin_loop();

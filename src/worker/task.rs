@@ -258,13 +258,18 @@ fn poll_caught<F: Future>(
     }
 }
 
-/// Polls a handler's future; `suspends` is called each time that it waits.
-pub(super) async fn watched<F: Future>(future: F, mut suspends: impl FnMut()) -> F::Output {
-    let mut future = pin!(future);
+/// Polls a handler's future; `suspends` is called each time that it waits, with the count of it.
+#[inline]
+pub(super) async fn watched<F: Future>(
+    future: F,
+    mut suspends: impl FnMut(usize, &mut Context<'_>),
+) -> F::Output {
+    let (mut future, mut times) = (pin!(future), 0);
     poll_fn(|context| {
         let polled = future.as_mut().poll(context);
         if polled.is_pending() {
-            suspends();
+            times += 1;
+            suspends(times, context);
         }
         polled
     })

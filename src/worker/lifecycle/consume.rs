@@ -67,6 +67,13 @@ impl Core {
         }
     }
 
+    /// Whether the producer sleeps for want of a place; comes after [`free`](Self::free).
+    #[inline(always)]
+    pub(in crate::worker) fn producer_waits(&self) -> bool {
+        fence::light();
+        self.flags.0.load(Relaxed) & PRODUCER_WAITS != 0
+    }
+
     /// Says that nothing taken from below `position` is looked at any more.
     #[inline(always)]
     pub(in crate::worker) fn pass(&self, position: usize) {
