@@ -13,9 +13,9 @@
 //! cost is that of the whole hand-over, divided by the items. What the figures are not: a latency,
 //! or the cost of a wake.
 
-mod harness;
 #[path = "workers/cores.rs"]
 mod cores;
+mod harness;
 #[path = "workers/slots.rs"]
 mod slots;
 #[path = "workers/tasks.rs"]

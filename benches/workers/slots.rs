@@ -113,9 +113,6 @@ pub fn run(report: &mut Report, rounds: usize, items: u64) {
         "workers",
         "value-256b",
         rounds,
-        vec![
-            ours("value-sp-worker", || in_slots(items)),
-            peer("by-value", || by_value(items)),
-        ],
+        vec![ours("value-sp-worker", || in_slots(items)), peer("by-value", || by_value(items))],
     );
 }

@@ -9,8 +9,7 @@ use super::lifecycle::Core;
 use super::ring::PopCursor;
 use super::slots::{RingConsumer, ring};
 use super::sp::SpProducer;
-use super::task::{AsyncStage, TaskEngine, detached, start, watched};
-use std::task::Context;
+use super::task::{AsyncStage, TaskEngine, detached, start, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Marks a [`Worker`] of items by value whose consumer is a task.
@@ -176,8 +175,7 @@ impl<T: Send + 'static, H: AsyncHandler<T>> AsyncStage for MovedStage<T, H> {
         let Self { ring, handler, meter } = self;
         let mut batch = Batch::new(ring, meter, most);
         while let Some(item) = batch.next_in_task() {
-            let suspends = |nth, context: &mut Context<'_>| batch.suspends(nth, context);
-            watched(handler.handle(item), suspends).await?;
+            watch!(handler.handle(item), |nth, context| batch.suspends(nth, context))?;
         }
         Ok(())
     }

@@ -8,9 +8,8 @@ use super::handler::{Panicked, WorkerError, catch};
 use super::lifecycle::Core;
 use super::ring::PopCursor;
 use super::slots::{StandingConsumer, standing_ring};
-use super::task::{AsyncStage, TaskEngine, detached, start, watched};
+use super::task::{AsyncStage, TaskEngine, detached, start, watch};
 use super::value::{HandleScope, Slot, ValueProducer, release};
-use std::task::Context;
 use tokio_util::sync::CancellationToken;
 
 /// Marks a [`Worker`] of items in slots whose consumer is a task.
@@ -174,8 +173,7 @@ pub trait AsyncValueHandler<T: Slot>: Send + 'static {
     /// # Errors
     /// Go to [`on_error`](Self::on_error), as panics do (also those of [`Slot::clear`]); the worker
     /// goes on with the next item.
-    fn handle(&mut self, work: Self::Work)
-    -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn handle(&mut self, work: Self::Work) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// Handling an item failed, or a callback panicked. Not asynchronous: it should be short.
     fn on_error(&mut self, error: WorkerError<Self::Error>);
@@ -308,11 +306,10 @@ impl<T: Slot, H: AsyncValueHandler<T>> AsyncStage for SlotStage<T, H> {
             let work = self.handler.read(scope);
             self.recover();
             let Self { ring, meter, handler, .. } = self;
-            let suspends = |nth, context: &mut Context<'_>| {
-                let (core, cursor) = ring.sight();
+            let (core, cursor) = ring.sight();
+            watch!(handler.handle(work?), |nth, context| {
                 meter.suspends(nth, core, cursor, context);
-            };
-            watched(handler.handle(work?), suspends).await?;
+            })?;
             self.ring.core().count_handled(self.meter.taken);
         }
         Ok(())

@@ -486,7 +486,8 @@ mod tests {
     use std::thread;
 
     fn fresh(capacity: usize) -> (RingProducer<String>, RingConsumer<String>) {
-        ring(&Core::new(Capacity::new(capacity).unwrap(), usize::MAX - 1, WaitStrategy::Park)).unwrap()
+        ring(&Core::new(Capacity::new(capacity).unwrap(), usize::MAX - 1, WaitStrategy::Park))
+            .unwrap()
     }
 
     #[test]
@@ -552,8 +553,7 @@ mod tests {
 
     #[test]
     fn a_standing_place_is_lent_to_one_side_after_the_other_and_dropped_at_the_end() {
-        let core =
-            Core::new(Capacity::new(2).unwrap(), usize::MAX, WaitStrategy::Park);
+        let core = Core::new(Capacity::new(2).unwrap(), usize::MAX, WaitStrategy::Park);
         let made = std::sync::Arc::new(());
         let (mut producer, mut consumer) = standing_ring(&core, || (made.clone(), 0)).unwrap();
         assert_eq!(std::sync::Arc::strong_count(&made), 3);

@@ -182,7 +182,8 @@ impl<T, H: Handler<T>> Stage for SpStage<T, H> {
         let mut failure = catch(|| handler.handle_batch(Batch::new(ring, meter, most)));
         if meter.taken == before && matches!(failure, Ok(Ok(()))) && !ring.core().is_cancelled() {
             // The handler left the batch as it was; so that it gets on, it is given one by hand.
-            failure = catch(|| Batch::new(ring, meter, 1).next().map_or(Ok(()), |i| handler.handle(i)));
+            failure =
+                catch(|| Batch::new(ring, meter, 1).next().map_or(Ok(()), |i| handler.handle(i)));
         }
         let done = (meter.taken - before) as usize;
         meter.freed();

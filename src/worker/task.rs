@@ -227,7 +227,10 @@ enum Ended<R> {
 }
 
 /// Makes a future and polls it to its end, each under a catch, until `give_up` says otherwise.
-async fn caught<F: Future>(make: impl FnOnce() -> F, give_up: impl Fn() -> bool) -> Ended<F::Output> {
+async fn caught<F: Future>(
+    make: impl FnOnce() -> F,
+    give_up: impl Fn() -> bool,
+) -> Ended<F::Output> {
     let made = match catch(make) {
         Ok(made) => made,
         Err(panicked) => return Ended::Panicked(panicked),
@@ -258,20 +261,21 @@ fn poll_caught<F: Future>(
     }
 }
 
-/// Polls a handler's future; `suspends` is called each time that it waits, with the count of it.
-#[inline]
-pub(super) async fn watched<F: Future>(
-    future: F,
-    mut suspends: impl FnMut(usize, &mut Context<'_>),
-) -> F::Output {
-    let (mut future, mut times) = (pin!(future), 0);
-    poll_fn(|context| {
-        let polled = future.as_mut().poll(context);
-        if polled.is_pending() {
-            times += 1;
-            suspends(times, context);
-        }
-        polled
-    })
-    .await
+/// Awaits a handler's future; `suspends` is called each time that it waits, with the count of it. A
+/// macro, because a future that is handed from function to function is copied each time, an item.
+macro_rules! watch {
+    ($future:expr, $suspends:expr) => {{
+        let (mut future, mut times) = (std::pin::pin!($future), 0_usize);
+        std::future::poll_fn(|context| {
+            let polled = future.as_mut().poll(context);
+            if polled.is_pending() {
+                times += 1;
+                $suspends(times, context);
+            }
+            polled
+        })
+        .await
+    }};
 }
+
+pub(super) use watch;

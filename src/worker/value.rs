@@ -184,11 +184,7 @@ impl<S> Builder<InSlots, S> {
     ///
     /// # Errors
     /// [`StartError`] if the capacity is refused.
-    pub fn stepped<T, H>(
-        self,
-        make: impl FnMut() -> T,
-        handler: H,
-    ) -> Started<T, Stepper<H>>
+    pub fn stepped<T, H>(self, make: impl FnMut() -> T, handler: H) -> Started<T, Stepper<H>>
     where
         T: Slot,
         H: ValueHandler<T>,

@@ -30,6 +30,7 @@ mod support_http;
 mod tidy;
 mod venue;
 mod worker_allocation;
+mod worker_async;
 mod worker_conformance;
 mod worker_keyed;
 mod worker_model;

@@ -175,9 +175,7 @@ fn complete_handles_what_was_accepted_and_refuses_the_rest(subject: Subject) {
     assert!(!worker.complete(), "a second completion says so");
     assert!(!worker.fault("too late"));
     assert!(!producer.complete());
-    for refused in
-        [producer.send(census.item(9)), producer.try_send(census.item(9))]
-    {
+    for refused in [producer.send(census.item(9)), producer.try_send(census.item(9))] {
         let refused = refused.unwrap_err();
         assert_eq!(refused.item.number, 9);
         assert_eq!(refused.why, Why::Closed(CloseReason::Completed));
@@ -222,8 +220,7 @@ fn a_fault_drains_and_then_fails_the_completion(subject: Subject) {
 }
 
 fn b72_items_are_dropped_once_in_every_order_of_teardown(subject: Subject) {
-    type Teardown =
-        fn(Producer, Box<dyn Control>, &CancellationToken, &Probe) -> bool;
+    type Teardown = fn(Producer, Box<dyn Control>, &CancellationToken, &Probe) -> bool;
     let orders: [(&str, Teardown); 6] = [
         ("producer first, then the worker", |producer, worker, _, probe| {
             drop(producer);

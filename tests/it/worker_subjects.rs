@@ -217,9 +217,9 @@ impl Sends for ConflationProducer<u32, Item> {
 
     fn send_async(&mut self, item: Item) -> Sending<'_> {
         let key = item.number;
-        Box::pin(async move {
-            self.dispatch_async(&key, item).await.map(drop).map_err(Refused::from)
-        })
+        Box::pin(
+            async move { self.dispatch_async(&key, item).await.map(drop).map_err(Refused::from) },
+        )
     }
 
     fn complete(&mut self) -> bool {
@@ -290,9 +290,8 @@ impl Subject {
         let _entered = (self.consumer == Consumer::Task).then(|| RUNTIME.enter());
         macro_rules! start {
             ($worker:ident, $method:ident) => {{
-                let builder = $worker::builder()
-                    .capacity(start.capacity)
-                    .start_position(start.position);
+                let builder =
+                    $worker::builder().capacity(start.capacity).start_position(start.position);
                 let (half, worker) = builder.$method(probe, start.token)?;
                 (Box::new(half) as Box<dyn Sends>, Box::new(worker) as Box<dyn Control>)
             }};

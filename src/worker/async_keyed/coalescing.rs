@@ -2,7 +2,9 @@
 
 use super::super::builder::{Builder, StartError};
 use super::super::cell::FoldCell;
-use super::super::coalescing::{Coalescing, CoalescingHandler, CoalescingProducer, CoalescingSpWorker};
+use super::super::coalescing::{
+    Coalescing, CoalescingHandler, CoalescingProducer, CoalescingSpWorker,
+};
 use super::super::completion::Outcome;
 use super::super::handler::WorkerError;
 use super::super::keyed::keyed;
@@ -67,11 +69,8 @@ pub trait AsyncCoalescingHandler<K, V>: Send + 'static {
     ///
     /// # Errors
     /// Go to [`on_error`](Self::on_error), as panics do; the worker goes on with the next key.
-    fn handle(
-        &mut self,
-        key: &K,
-        total: V,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn handle(&mut self, key: &K, total: V)
+    -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// Handling a total failed, or a callback panicked. Not asynchronous: it should be short.
     fn on_error(&mut self, error: WorkerError<Self::Error>);
@@ -149,7 +148,11 @@ impl<S: BuildHasher> Builder<Coalescing, S> {
         handler: H,
         token: CancellationToken,
     ) -> Result<
-        (AsyncCoalescingProducer<K, V, H, S>, CoalescingSpWorker, impl Future<Output = ()> + Send + use<K, V, H, S>),
+        (
+            AsyncCoalescingProducer<K, V, H, S>,
+            CoalescingSpWorker,
+            impl Future<Output = ()> + Send + use<K, V, H, S>,
+        ),
         StartError,
     >
     where
@@ -170,7 +173,10 @@ impl<S: BuildHasher> Builder<Coalescing, S> {
     {
         let core = self.core()?;
         let (half, stage) = keyed(&core, self.max_keys, self.hasher, Totals(handler))?;
-        Ok((CoalescingProducer { half, _fold: PhantomData }, TaskEngine::new(core, self.wait, KeyedTask(stage))))
+        Ok((
+            CoalescingProducer { half, _fold: PhantomData },
+            TaskEngine::new(core, self.wait, KeyedTask(stage)),
+        ))
     }
 }
 
@@ -184,11 +190,7 @@ impl<K, V, H: AsyncCoalescingHandler<K, V>> AsyncKeyed<K, V> for Totals<H> {
     type Error = H::Error;
 
     #[inline(always)]
-    fn handle(
-        &mut self,
-        key: &K,
-        value: V,
-    ) -> impl Future<Output = Result<(), H::Error>> + Send {
+    fn handle(&mut self, key: &K, value: V) -> impl Future<Output = Result<(), H::Error>> + Send {
         self.0.handle(key, value)
     }
 

@@ -2,8 +2,8 @@
 
 use super::super::builder::{Builder, StartError};
 use super::super::cell::LatestCell;
-use super::super::conflation::{Conflation, ConflationProducer, ConflationSpWorker};
 use super::super::completion::Outcome;
+use super::super::conflation::{Conflation, ConflationProducer, ConflationSpWorker};
 use super::super::handler::WorkerError;
 use super::super::keyed::keyed;
 use super::super::task::{TaskEngine, detached, start};
@@ -57,11 +57,8 @@ pub trait AsyncConflationHandler<K, V>: Send + 'static {
     ///
     /// # Errors
     /// Go to [`on_error`](Self::on_error), as panics do; the worker goes on with the next key.
-    fn handle(
-        &mut self,
-        key: &K,
-        value: V,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+    fn handle(&mut self, key: &K, value: V)
+    -> impl Future<Output = Result<(), Self::Error>> + Send;
 
     /// Handling a value failed, or a callback panicked. Not asynchronous: it should be short.
     fn on_error(&mut self, error: WorkerError<Self::Error>);
@@ -106,7 +103,11 @@ impl<S: BuildHasher> Builder<Conflation, S> {
         handler: H,
         token: CancellationToken,
     ) -> Result<
-        (ConflationProducer<K, V, S>, ConflationSpWorker, impl Future<Output = ()> + Send + use<K, V, H, S>),
+        (
+            ConflationProducer<K, V, S>,
+            ConflationSpWorker,
+            impl Future<Output = ()> + Send + use<K, V, H, S>,
+        ),
         StartError,
     >
     where
@@ -141,11 +142,7 @@ impl<K, V, H: AsyncConflationHandler<K, V>> AsyncKeyed<K, V> for Newest<H> {
     type Error = H::Error;
 
     #[inline(always)]
-    fn handle(
-        &mut self,
-        key: &K,
-        value: V,
-    ) -> impl Future<Output = Result<(), H::Error>> + Send {
+    fn handle(&mut self, key: &K, value: V) -> impl Future<Output = Result<(), H::Error>> + Send {
         self.0.handle(key, value)
     }
 

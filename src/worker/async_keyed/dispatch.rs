@@ -88,11 +88,7 @@ where
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside. `Full` only inside of the worker's own handler.
-    pub async fn dispatch_async<Q>(
-        &mut self,
-        key: &Q,
-        mut value: V,
-    ) -> Result<(), DispatchError<V>>
+    pub async fn dispatch_async<Q>(&mut self, key: &Q, mut value: V) -> Result<(), DispatchError<V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,

@@ -6,8 +6,8 @@ use super::super::ring::PopCursor;
 use super::super::sync::{lock, thread};
 use super::super::wait::{Patience, Turn, Waiter};
 use super::{
-    Attention, CANCELLED, CLOSED, COMPLETING, CONSUMER_WAITS, Core, ENDED, FAULTED, FINAL, NO_TASK, Next,
-    PRODUCER_WAITS, TASK_AT_REST, TASK_POLLED,
+    Attention, CANCELLED, CLOSED, COMPLETING, CONSUMER_WAITS, Core, ENDED, FAULTED, FINAL, NO_TASK,
+    Next, PRODUCER_WAITS, TASK_AT_REST, TASK_POLLED,
 };
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::task::{Context, Poll, Waker};
@@ -114,7 +114,11 @@ impl Core {
 
     /// Registers who is to be woken for the next item or end. `true` if there is something to do
     /// already; then nobody is registered.
-    pub(in crate::worker) fn register_consumer(&self, cursor: &mut PopCursor, waiter: Waiter) -> bool {
+    pub(in crate::worker) fn register_consumer(
+        &self,
+        cursor: &mut PopCursor,
+        waiter: Waiter,
+    ) -> bool {
         self.consumer_waiter.register(waiter);
         self.flags.0.fetch_or(CONSUMER_WAITS, AcqRel);
         fence::heavy();

@@ -35,7 +35,11 @@ impl Core {
     /// # Errors
     /// The worker closed before: the cursor has not moved, all the places are the producer's again.
     #[inline(always)]
-    pub(in crate::worker) fn publish(&self, cursor: &mut PushCursor, count: usize) -> Result<(), CloseReason> {
+    pub(in crate::worker) fn publish(
+        &self,
+        cursor: &mut PushCursor,
+        count: usize,
+    ) -> Result<(), CloseReason> {
         let position = cursor.position();
         self.tail.0.store(position.wrapping_add(count), Release);
         fence::light();
@@ -173,4 +177,3 @@ impl Core {
         self.producer.0.conflated.store(total, Release);
     }
 }
-
