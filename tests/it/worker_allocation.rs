@@ -335,15 +335,17 @@ fn keyed_tasks_allocate_nothing_per_item_that_their_handlers_suspend_on() {
     let conflating = |quiet| {
         let builder = ConflationSpWorker::builder().capacity(4);
         let (mut producer, worker) = builder.start_async(quiet, CancellationToken::new()).unwrap();
-        (0..KEYS).for_each(|key| drop(producer.dispatch(&key, [0; 8]).unwrap()));
+        (0..KEYS).for_each(|key| {
+            producer.dispatch(&key, [0; 8]).unwrap();
+        });
         (producer, worker)
     };
     let count = measure_sends!(
         conflating,
         producer,
         number,
-        drop(producer.dispatch(&((number % 100) as u32), [number; 8]).unwrap()),
-        drop(wait_for(producer.dispatch_async(&((number % 7) as u32), [number; 8])).unwrap())
+        producer.dispatch(&((number % 100) as u32), [number; 8]).unwrap(),
+        wait_for(producer.dispatch_async(&((number % 7) as u32), [number; 8])).unwrap()
     );
     assert_eq!(count, 0);
     let coalescing = |quiet| {
