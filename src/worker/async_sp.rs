@@ -125,7 +125,6 @@ impl<S> Builder<AsyncByValue, S> {
     ///
     /// # Errors
     /// [`StartError`] if the capacity is refused.
-    #[expect(clippy::type_complexity, reason = "the task has no name")]
     pub fn task<T, H>(
         self,
         handler: H,

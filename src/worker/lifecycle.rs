@@ -25,6 +25,8 @@
 //! | `flags` | all | read-modify-writes acquire-release | a stop and a sleeper meet in this one word |
 //! | `flags` after `tail`, after `head` | | relaxed, behind a light fence | see [`super::fence`] |
 //! | `final_tail` | consumer | relaxed, before `FINAL` (release) | read after `FINAL` (acquire) |
+//! | `polled` | consumer | release, read acquire | who finds a poll under way then finds its thread |
+//! | the task's waker | consumer, cancel | under a mutex, before and after the flag | cancel sees the waker, or the poll sees the flag |
 //! | counts | their one writer | release, read acquire | a snapshot never shows more out than in |
 
 mod consume;

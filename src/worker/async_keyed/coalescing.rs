@@ -122,7 +122,6 @@ impl<S: BuildHasher> Builder<Coalescing, S> {
     ///
     /// # Errors
     /// [`StartError`] if the capacity is refused or there is no runtime.
-    #[expect(clippy::type_complexity, reason = "two halves of one worker")]
     pub fn start_async<K, V, H>(
         self,
         handler: H,
@@ -142,7 +141,6 @@ impl<S: BuildHasher> Builder<Coalescing, S> {
     ///
     /// # Errors
     /// [`StartError`] if the capacity is refused.
-    #[expect(clippy::type_complexity, reason = "the task has no name")]
     pub fn task<K, V, H>(
         self,
         handler: H,
