@@ -154,7 +154,7 @@ fn crossbeam(items: u64) -> f64 {
     })
 }
 
-pub fn run(report: &mut Report, rounds: usize, items: u64, wakes: usize) {
+pub(crate) fn run(report: &mut Report, rounds: usize, items: u64, wakes: usize) {
     report.case(
         "workers",
         "sp-one-core",

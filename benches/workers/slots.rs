@@ -108,7 +108,7 @@ fn by_value(items: u64) -> f64 {
     cost
 }
 
-pub fn run(report: &mut Report, rounds: usize, items: u64) {
+pub(crate) fn run(report: &mut Report, rounds: usize, items: u64) {
     report.case(
         "workers",
         "value-256b",

@@ -102,7 +102,7 @@ fn crossfire<const YIELDS: bool>(runtime: &Runtime, items: u64) -> f64 {
     })
 }
 
-pub fn run(report: &mut Report, rounds: usize, items: u64) {
+pub(crate) fn run(report: &mut Report, rounds: usize, items: u64) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
     report.case(

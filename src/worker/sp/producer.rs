@@ -10,7 +10,7 @@ use std::iter::once;
 use std::marker::PhantomData;
 
 /// The producing half of an [`SpWorker`](super::SpWorker) or an
-/// [`AsyncSpWorker`](super::AsyncSpWorker). It may move to another thread; two threads cannot use it
+/// [`AsyncSpWorker`](crate::worker::AsyncSpWorker). It may move to another thread; two threads cannot use it
 /// at once:
 ///
 /// ```compile_fail,E0277
