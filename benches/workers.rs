@@ -5,15 +5,25 @@
 //! thread that never sleeps, and both producers try until there is room. `sp-u64-blocking` has
 //! blocking ends: ours is `start`ed on its own thread, and the peers' receivers block.
 //!
+//! `value-256b` has the same spinning ends. `async` and `async-suspend` run between two tasks;
+//! `sp-one-core` has blocking ends, both on one core. `wake` is the time from a dispatch to a consumer
+//! that is parked for certain until its handler runs, beside the same over a bare futex.
+//!
 //! Every consumer checks that it got each item once and in order, and does nothing else; an item's
 //! cost is that of the whole hand-over, divided by the items. What the figures are not: a latency,
 //! or the cost of a wake.
 
+#[path = "workers/cores.rs"]
+mod cores;
 mod harness;
+#[path = "workers/slots.rs"]
+mod slots;
+#[path = "workers/tasks.rs"]
+mod tasks;
 
 use harness::{Report, ours, peer, per_operation, short};
 use std::thread;
-use tidegate::worker::{Handler, Outcome, SpWorker, WorkerError};
+use tidegate::worker::{Batch, Handler, Outcome, SpWorker, WorkerError};
 use tokio_util::sync::CancellationToken;
 
 const CAPACITY: usize = 1_024;
@@ -97,9 +107,33 @@ fn spinning<T: Item>(items: u64) -> f64 {
     cost
 }
 
+/// [`InOrder`], a batch at a time.
+struct InBatches(InOrder);
+
+impl<T: Item> Handler<T> for InBatches {
+    type Error = std::convert::Infallible;
+
+    fn handle(&mut self, item: T) -> Result<(), Self::Error> {
+        self.0.handle(item)
+    }
+
+    #[inline]
+    fn handle_batch(&mut self, batch: Batch<'_, T>) -> Result<(), Self::Error> {
+        batch.for_each(|item| self.0.see(&item));
+        Ok(())
+    }
+
+    fn on_error(&mut self, error: WorkerError<Self::Error>) {
+        panic!("{error}");
+    }
+
+    fn on_completed(&mut self, _outcome: Outcome) {}
+}
+
 fn spinning_batches<T: Item>(items: u64) -> f64 {
+    let handler = InBatches(InOrder(0));
     let (mut producer, mut stepper) =
-        SpWorker::builder().capacity(CAPACITY).stepped::<T, _>(InOrder(0)).expect("a worker");
+        SpWorker::builder().capacity(CAPACITY).stepped::<T, _>(handler).expect("a worker");
     let queue = stepper.queue();
     let cost = per_operation(items, || {
         let consumer = thread::spawn(move || {
@@ -223,6 +257,28 @@ fn tokio<T: Item>(items: u64) -> f64 {
 fn main() {
     let (rounds, items) = if short() { (7, 1_000_000) } else { (21, 5_000_000) };
     let mut report = Report::default();
+    if wanted("slots") {
+        slots::run(&mut report, rounds, items / 2);
+    }
+    if wanted("tasks") {
+        tasks::run(&mut report, rounds, items / 2);
+    }
+    if wanted("cores") {
+        cores::run(&mut report, rounds, items / 2, if short() { 200 } else { 1_000 });
+    }
+    if wanted("threads") {
+        threads(&mut report, rounds, items);
+    }
+    report.close();
+}
+
+/// Whether a part was asked for: `-- tasks` runs that part alone.
+fn wanted(part: &str) -> bool {
+    let mut asked = std::env::args().skip(1).filter(|a| !a.starts_with('-')).peekable();
+    asked.peek().is_none() || asked.any(|name| name == part)
+}
+
+fn threads(report: &mut Report, rounds: usize, items: u64) {
     report.case(
         "workers",
         "sp-u64",
@@ -257,5 +313,4 @@ fn main() {
             peer("tokio", || tokio::<u64>(items)),
         ],
     );
-    report.close();
 }

@@ -1,19 +1,26 @@
 //! Single-producer single-consumer workers: a bounded mailbox and the one handler behind it.
 //!
-//! | worker | an item is | full means | handler |
-//! |---|---|---|---|
-//! | [`SpWorker`] | moved through the ring, first in, first out | `capacity` items wait | [`Handler`] |
-//! | [`ConflationSpWorker`] | the newest value of its key; a newer one takes its place | `capacity` keys are pending | [`ConflationHandler`] |
-//! | [`CoalescingSpWorker`] | folded into the total of its key, exactly once | `capacity` keys are pending | [`CoalescingHandler`] |
+//! | worker | consumer | an item is | full means | handler |
+//! |---|---|---|---|---|
+//! | [`SpWorker`] | thread | moved through the ring, first in, first out | `capacity` items wait | [`Handler`] |
+//! | [`ValueSpWorker`] | thread | written and read in its [`Slot`] | `capacity` slots are taken | [`ValueHandler`] |
+//! | [`AsyncSpWorker`] | task | moved through the ring | `capacity` items wait | [`AsyncHandler`] |
+//! | [`AsyncValueSpWorker`] | task | written and read in its [`Slot`] | `capacity` slots are taken | [`AsyncValueHandler`] |
+//! | [`ConflationSpWorker`] | thread or task | the newest value of its key; a newer one takes its place | `capacity` keys are pending | [`ConflationHandler`], [`AsyncConflationHandler`] |
+//! | [`CoalescingSpWorker`] | thread or task | folded into the total of its key, exactly once | `capacity` keys are pending | [`CoalescingHandler`], [`AsyncCoalescingHandler`] |
 //!
 //! Each has a producing half (`Send`, not `Clone`, not `Sync`, dispatching through `&mut self`: one
-//! producer is a matter of types), and a consumer that is either a thread of its own (`start`) or
-//! run by the caller (`stepped`, a [`Stepper`]). All share one lifecycle:
+//! producer is a matter of types) that blocks, tries or awaits, and a consumer: a thread of its own
+//! (`start`), a task (`start` of the asynchronous ones, `start_async`; `task` for other executors
+//! than tokio), or the caller (`stepped`, a [`Stepper`]). Never are two handlers at work at once, and
+//! nothing ambient (a span, a task-local) flows from the start into a handler: what belongs to an item
+//! is in the item. All share one lifecycle:
 //!
 //! * *drain*: drop or complete the producing half, or [`Worker::complete`]. What was accepted is
 //!   handled. [`Worker::fault`] does the same and passes an error on.
 //! * *stop hard*: cancel the token, [`Worker::cancel`], or drop the [`Worker`]. What is pending is
-//!   dropped, each item once.
+//!   dropped, each item once. A thread's handler finishes the item in hand; a task's handler that
+//!   waits is dropped where it does, and `on_completed` is still awaited.
 //! * *end*: `on_completed` is called once and last, the handler is dropped, then
 //!   [`Completion`] resolves, for tasks that await it and threads that wait.
 //!
@@ -76,6 +83,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Stages that are tasks do the same with `dispatch_async`, and waiting for the next stage then holds
+//! up no thread.
+//!
 //! # How it works
 //!
 //! Items (keyed workers: indices of keys) go through a bounded ring of two positions, each written
@@ -88,6 +98,13 @@
 //! * Memory is taken in advance: a ring place is as large as an item (four bytes in keyed workers);
 //!   a key takes three values, its own copy of the key and up to 63 bytes of padding, in chunks that
 //!   grow by doubling and are never given back before the worker's end.
+//! * A slot is as large as its value and lives as long as the worker; its `clear` decides what it
+//!   keeps. While a slot is in the handler's hand it counts as taken.
+//! * Emptied places are given back a few at a time (16 at most, one in rings of 64 or fewer, a quarter
+//!   of the ring to a batch handler), so a full ring may look full that much longer. An awaiting
+//!   producer is woken once a quarter of the ring (256 places at most) is free, the run of items ends,
+//!   or the handler waits.
+//! * A dispatch that is awaited and given up drops its item; `ready` awaits without one.
 //! * A dispatch costs no fence; a side that falls asleep pays for both (some microseconds, on Linux
 //!   with `membarrier`). Waking a sleeper is a system call; a busy worker makes none.
 //! * A key that is hot on both sides costs two cache-line transfers a hand-over, whatever the
@@ -95,6 +112,11 @@
 //! * There is no unbounded mailbox, no second producer, no priority, no peeking, and no way to take
 //!   an item back: on purpose.
 
+mod async_keyed;
+mod async_sp;
+mod async_value;
+mod awaiting;
+mod batch;
 mod builder;
 mod cell;
 mod coalescing;
@@ -113,8 +135,16 @@ mod slots;
 mod sp;
 mod stepper;
 mod sync;
+mod task;
+mod value;
 mod wait;
 
+pub use async_keyed::{
+    AsyncCoalescingHandler, AsyncCoalescingProducer, AsyncConflationHandler, AsyncFold,
+};
+pub use async_sp::{AsyncByValue, AsyncHandler, AsyncSpWorker};
+pub use async_value::{AsyncInSlots, AsyncValueHandler, AsyncValueSpWorker};
+pub use batch::Batch;
 pub use builder::{Builder, KeyedKind, StartError};
 pub use coalescing::{Coalescing, CoalescingHandler, CoalescingProducer, CoalescingSpWorker};
 pub use completion::{Completion, CompletionError, Fault, Outcome};
@@ -123,7 +153,12 @@ pub use control::{Worker, WorkerQueue};
 pub use handler::{Panicked, WorkerError};
 pub use keyed::{DispatchError, KeyHandle, Retired, TooManyKeys};
 pub use lifecycle::{CloseReason, Counters};
-pub use refusal::Refusal;
+pub use refusal::{BatchError, Refusal, SendError};
 pub use ring::CapacityError;
-pub use sp::{BatchError, ByValue, Handler, SendError, SpProducer, SpWorker};
-pub use stepper::Stepper;
+pub use sp::{ByValue, Handler, SpProducer, SpWorker};
+pub use stepper::{Stepped, Stepper};
+pub use value::{
+    HandleScope, InSlots, PublishScope, Slot, Unpublished, ValueHandler, ValueProducer,
+    ValueSpWorker,
+};
+pub use wait::WaitStrategy;

@@ -3,6 +3,7 @@
 use super::lifecycle::Core;
 use super::ring::{Capacity, CapacityError};
 use super::sync::Arc;
+use super::wait::WaitStrategy;
 use std::io;
 use std::marker::PhantomData;
 
@@ -15,6 +16,7 @@ pub struct Builder<Kind, S = foldhash::fast::RandomState> {
     pub(super) name: String,
     pub(super) hasher: S,
     start_position: usize,
+    pub(super) wait: WaitStrategy,
     _kind: PhantomData<fn() -> Kind>,
 }
 
@@ -28,6 +30,9 @@ pub enum StartError {
     /// `max_keys` was 0: no key could ever be dispatched.
     #[error("starting a worker: it needs room for at least 1 key")]
     NoKeys,
+    /// A task was to be started outside of a tokio runtime.
+    #[error("starting a worker's task: this thread is in no tokio runtime")]
+    NoRuntime,
     /// The consumer's thread could not be made.
     #[error("starting a worker's thread: {0}")]
     Spawn(#[source] io::Error),
@@ -41,6 +46,7 @@ impl<Kind> Builder<Kind> {
             name: name.to_owned(),
             hasher: foldhash::fast::RandomState::default(),
             start_position: 0,
+            wait: WaitStrategy::default(),
             _kind: PhantomData,
         }
     }
@@ -59,6 +65,13 @@ impl<Kind, S> Builder<Kind, S> {
         self
     }
 
+    /// What both sides do while they have nothing to do: a consumer without items, a producer that
+    /// waits for room. [`WaitStrategy::SpinThenPark`] unless set.
+    pub fn wait(mut self, strategy: WaitStrategy) -> Self {
+        self.wait = strategy;
+        self
+    }
+
     /// Positions start here: lets tests reach their wrap.
     #[doc(hidden)]
     pub fn start_position(mut self, position: usize) -> Self {
@@ -70,7 +83,7 @@ impl<Kind, S> Builder<Kind, S> {
         if self.max_keys == 0 {
             return Err(StartError::NoKeys);
         }
-        Ok(Core::new(Capacity::new(self.capacity)?, self.start_position))
+        Ok(Core::new(Capacity::new(self.capacity)?, self.start_position, self.wait))
     }
 }
 
@@ -98,6 +111,7 @@ impl<Kind: KeyedKind, S> Builder<Kind, S> {
             name: self.name,
             hasher,
             start_position: self.start_position,
+            wait: self.wait,
             _kind: PhantomData,
         }
     }

@@ -499,6 +499,18 @@ impl<K, C: Cell> ReaderEnd<K, C> {
     }
 }
 
+impl<K, C: Cell> ReaderEnd<K, C> {
+    /// The key of an index, for a handler that waits. As with [`with_key`](Self::with_key) the place
+    /// of the ring that named it is passed only when the reference is gone.
+    pub(super) fn key(&self, index: u32) -> Option<&K> {
+        self.table.get(index).key.with(|key| {
+            // SAFETY: the writer changes a key only after the place that named it was passed
+            // (invariant 2), and the consumer's task passes it after the handler is done.
+            unsafe { (*key).as_ref() }
+        })
+    }
+}
+
 // Also run under Miri, which sees a misuse of the slots.
 #[cfg(all(test, not(feature = "loom")))]
 mod tests {
@@ -506,11 +518,12 @@ mod tests {
 
     use super::*;
     use crate::worker::ring::Capacity;
+    use crate::worker::wait::WaitStrategy;
     use std::sync::mpsc::sync_channel;
     use std::thread;
 
     fn core() -> Arc<Core> {
-        Core::new(Capacity::new(4).unwrap(), 0)
+        Core::new(Capacity::new(4).unwrap(), 0, WaitStrategy::Park)
     }
 
     #[test]

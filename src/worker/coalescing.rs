@@ -173,9 +173,9 @@ type Started<K, V, H, S, Other> = Result<(CoalescingProducer<K, V, H, S>, Other)
 ///
 /// Dropping it completes the worker: what was accepted is still handled.
 pub struct CoalescingProducer<K, V, H, S = foldhash::fast::RandomState> {
-    half: KeyedProducer<K, FoldCell<V>, S>,
+    pub(super) half: KeyedProducer<K, FoldCell<V>, S>,
     /// The fold is the handler's; the handler itself lives with the consumer.
-    _fold: PhantomData<fn() -> H>,
+    pub(super) _fold: PhantomData<fn() -> H>,
 }
 
 impl<K, V, H, S> CoalescingProducer<K, V, H, S>

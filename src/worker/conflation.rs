@@ -167,7 +167,7 @@ type Started<K, V, S, Other> = Result<(ConflationProducer<K, V, S>, Other), Star
 ///
 /// Dropping it completes the worker: what was accepted is still handled.
 pub struct ConflationProducer<K, V, S = foldhash::fast::RandomState> {
-    half: KeyedProducer<K, LatestCell<V>, S>,
+    pub(super) half: KeyedProducer<K, LatestCell<V>, S>,
 }
 
 impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {

@@ -10,7 +10,8 @@ use std::marker::PhantomData;
 /// A running worker: watch it, complete it, stop it.
 ///
 /// **Dropping it stops hard**: pending items are dropped unhandled, and outside of an async runtime
-/// the drop waits up to one second for the consumer's thread. To let it drain, drop or complete the
+/// the drop waits up to one second for the consumer's thread (never for a task). A handler that takes
+/// longer is left to finish its item; the thread ends after it, and [`Completion`] tells when. To let it drain, drop or complete the
 /// producing half and wait for [`completion`](Self::completion) first.
 #[must_use = "dropping a worker stops it hard"]
 pub struct Worker<Kind> {
@@ -22,6 +23,10 @@ pub struct Worker<Kind> {
 impl<Kind> Worker<Kind> {
     pub(super) fn new(core: Arc<Core>, thread: thread::JoinHandle<()>) -> Self {
         Self { core, thread: Some(thread), _kind: PhantomData }
+    }
+
+    pub(super) const fn without_thread(core: Arc<Core>) -> Self {
+        Self { core, thread: None, _kind: PhantomData }
     }
 
     /// Takes no more items, handles what was accepted, then ends. `false` if it was stopping
@@ -36,7 +41,8 @@ impl<Kind> Worker<Kind> {
         self.core.fault(error.into())
     }
 
-    /// Stops hard: the item in hand is finished, pending ones are dropped. `false` if it had ended
+    /// Stops hard: the item in hand is finished (a task's handler that waits is dropped where it
+    /// does), pending ones are dropped. `false` if it had ended
     /// or been cancelled already. Does not wait.
     pub fn cancel(&self) -> bool {
         self.core.cancel()

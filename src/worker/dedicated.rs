@@ -32,7 +32,7 @@ where
 
 /// Stops the worker hard when the token is cancelled, on the canceller's thread. No runtime is
 /// needed: the future is polled once, and its waker does the work.
-struct CancelWatch {
+pub(super) struct CancelWatch {
     _registered: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
@@ -45,7 +45,7 @@ impl Wake for StopHard {
 }
 
 impl CancelWatch {
-    fn arm(token: CancellationToken, core: Arc<Core>) -> Self {
+    pub(super) fn arm(token: CancellationToken, core: Arc<Core>) -> Self {
         let stop = std::sync::Arc::new(StopHard(core));
         let waker = Waker::from(stop.clone());
         let mut cancelled = Box::pin(token.cancelled_owned());

@@ -98,6 +98,7 @@ impl<S: Stage> Engine<S> {
     /// Handles until the end, sleeping whenever there is nothing to do.
     pub(super) fn run(mut self) {
         self.on_this_thread();
+        self.core.at_work(true);
         loop {
             self.step(usize::MAX);
             let Some(stage) = &mut self.stage else { break };
@@ -156,9 +157,9 @@ impl<S: Stage> Engine<S> {
     fn close(&mut self) -> Option<(S, Outcome)> {
         let mut stage = self.stage.take()?;
         let (core, cursor) = stage.sight();
-        let outcome = core.close(cursor);
+        core.close(cursor);
         while stage.sight().1.has_item() {
-            if matches!(outcome, Outcome::Cancelled) {
+            if self.core.is_cancelled() {
                 stage.discard();
             } else {
                 stage.handle();
@@ -168,6 +169,7 @@ impl<S: Stage> Engine<S> {
         if std::mem::take(&mut self.stirred) {
             stage.idle();
         }
+        let outcome = self.core.seal();
         let told = outcome.clone();
         let _ = catch(|| stage.completed(told));
         Some((stage, outcome))

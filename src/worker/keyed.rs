@@ -113,7 +113,7 @@ fn next_stamp() -> u32 {
 pub(super) struct KeyedProducer<K, C: Cell, S> {
     keys: HashMap<K, u32, S>,
     pub(super) writer: WriterEnd<K, C>,
-    ring: RingProducer<u32>,
+    pub(super) ring: RingProducer<u32>,
     pushed: u64,
     conflated: u64,
     /// One producer at a time: it may move to another thread, not be shared.
@@ -280,10 +280,10 @@ pub(super) trait KeyedHandler<K, V> {
 
 /// The consuming half of a keyed worker.
 pub(super) struct KeyedStage<K, C: Cell, H> {
-    ring: RingConsumer<u32>,
-    reader: ReaderEnd<K, C>,
-    handler: H,
-    handled: u64,
+    pub(super) ring: RingConsumer<u32>,
+    pub(super) reader: ReaderEnd<K, C>,
+    pub(super) handler: H,
+    pub(super) handled: u64,
 }
 
 impl<K, C: Cell, H: KeyedHandler<K, C::Value>> KeyedStage<K, C, H> {

@@ -25,17 +25,20 @@
 //! | `flags` | all | read-modify-writes acquire-release | a stop and a sleeper meet in this one word |
 //! | `flags` after `tail`, after `head` | | relaxed, behind a light fence | see [`super::fence`] |
 //! | `final_tail` | consumer | relaxed, before `FINAL` (release) | read after `FINAL` (acquire) |
+//! | `polled` | consumer | release, read acquire | who finds a poll under way then finds its thread |
+//! | the task's waker | consumer, cancel | under a mutex, before and after the flag | cancel sees the waker, or the poll sees the flag |
 //! | counts | their one writer | release, read acquire | a snapshot never shows more out than in |
 
-use super::completion::{Completion, CompletionCell, Fault, Outcome};
+mod consume;
+mod produce;
+
+use super::completion::{Completion, CompletionCell, Fault};
 use super::fence;
-use super::ring::{Capacity, PopCursor, PushCursor, reached};
-use super::sync::{
-    Arc, AtomicU32, AtomicU64, AtomicUsize, Mutex, Padded, lock, this_thread, thread,
-};
-use super::wait::{Patience, WaitSlot, Waiter, wait_out};
+use super::ring::{Capacity, PopCursor, PushCursor};
+use super::sync::{Arc, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Mutex, Padded, lock, thread};
+use super::wait::{WaitSlot, WaitStrategy};
 use std::error::Error;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 const COMPLETING: u32 = 1;
 const FAULTED: u32 = 1 << 1;
@@ -44,6 +47,8 @@ const CLOSED: u32 = 1 << 3;
 const FINAL: u32 = 1 << 4;
 const CONSUMER_WAITS: u32 = 1 << 5;
 const PRODUCER_WAITS: u32 = 1 << 6;
+/// The outcome is decided.
+const ENDED: u32 = 1 << 7;
 const STOPPING: u32 = COMPLETING | CANCELLED | CLOSED;
 
 /// Why a worker takes no more items.
@@ -112,8 +117,18 @@ pub(super) struct Core {
     producer_waiter: WaitSlot,
     fault: Mutex<Option<Fault>>,
     completion: Arc<CompletionCell>,
+    strategy: WaitStrategy,
+    /// The consumer's task, to be woken by a hard stop also while its handler is suspended.
+    task: WaitSlot,
     consumer_thread: Mutex<Option<thread::ThreadId>>,
+    /// Whether the consumer is a task, and being polled; see [`Core::waits_for_itself`].
+    polled: AtomicU8,
 }
+
+/// Values of `polled`.
+const NO_TASK: u8 = 0;
+const TASK_AT_REST: u8 = 1;
+const TASK_POLLED: u8 = 2;
 
 /// Written by the consumer alone, as the head is, which the producer reads much oftener.
 #[derive(Default)]
@@ -127,7 +142,6 @@ struct ConsumerLine {
 /// Written by the producer alone.
 #[derive(Default)]
 struct ProducerLine {
-    pushed: AtomicU64,
     conflated: AtomicU64,
 }
 
@@ -139,7 +153,8 @@ struct ProducerLine {
 /// more going out than came in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Items accepted from the producer.
+    /// Items accepted from the producer (a 32-bit machine counts those that took a place of the ring
+    /// modulo 2³²).
     pub dispatched: u64,
     /// Items that never reach the handler by themselves: superseded by a newer value of their key,
     /// or folded into the total of their key.
@@ -154,7 +169,7 @@ pub struct Counters {
 
 // What all may do.
 impl Core {
-    pub(super) fn new(capacity: Capacity, start: usize) -> Arc<Self> {
+    pub(super) fn new(capacity: Capacity, start: usize, strategy: WaitStrategy) -> Arc<Self> {
         fence::prepare();
         let core = Self {
             tail: Padded(AtomicUsize::new(start)),
@@ -169,7 +184,10 @@ impl Core {
             producer_waiter: WaitSlot::new(),
             fault: Mutex::new(None),
             completion: CompletionCell::new(),
+            strategy,
+            task: WaitSlot::new(),
             consumer_thread: Mutex::new(None),
+            polled: AtomicU8::new(NO_TASK),
         };
         core.consumer.0.passed.store(start, Relaxed);
         Arc::new(core)
@@ -200,9 +218,9 @@ impl Core {
         let handled = consumer.handled.load(Acquire);
         let discarded = consumer.discarded.load(Acquire);
         let conflated = self.producer.0.conflated.load(Acquire);
-        let pushed = self.producer.0.pushed.load(Acquire);
-        // What was superseded or folded took no place, so the two sorts are counted apart: one
-        // store a dispatch.
+        // Every item that was pushed has its position.
+        let pushed = self.tail.0.load(Acquire).wrapping_sub(self.start) as u64;
+        // What was superseded or folded took no place, so the two sorts are counted apart.
         Counters { dispatched: pushed + conflated, conflated, handled, errors, discarded }
     }
 
@@ -236,13 +254,19 @@ impl Core {
         raised.is_ok()
     }
 
-    /// Stops hard. `false` if the worker has closed already, or was cancelled before.
+    /// Stops hard. `false` if the outcome is decided already, or it was cancelled before.
     pub(super) fn cancel(&self) -> bool {
         let raised = self.flags.0.fetch_update(AcqRel, Acquire, |flags| {
-            (flags & (CLOSED | CANCELLED) == 0).then_some(flags | CANCELLED)
+            (flags & (ENDED | CANCELLED) == 0).then_some(flags | CANCELLED)
         });
         self.wake_all();
+        self.task.wake();
         raised.is_ok()
+    }
+
+    #[inline(always)]
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.flags.0.load(Acquire) & CANCELLED != 0
     }
 
     fn wake_all(&self) {
@@ -260,248 +284,6 @@ impl Core {
         if self.flags.0.fetch_and(!PRODUCER_WAITS, AcqRel) & PRODUCER_WAITS != 0 {
             self.producer_waiter.wake();
         }
-    }
-}
-
-// The producer's side.
-impl Core {
-    /// Whether items are refused, and why.
-    #[inline(always)]
-    pub(super) fn refuses(&self) -> Option<CloseReason> {
-        let flags = self.flags.0.load(Acquire);
-        if flags & STOPPING == 0 { None } else { Some(reason(flags)) }
-    }
-
-    #[inline]
-    pub(super) fn head(&self) -> usize {
-        self.head.0.load(Acquire)
-    }
-
-    /// How far the consumer is done with what it took out.
-    pub(super) fn passed(&self, target: usize) -> bool {
-        reached(self.consumer.0.passed.load(Acquire), target)
-    }
-
-    /// Publishes `count` places from the cursor on, which the caller has filled, and wakes the
-    /// consumer if it sleeps.
-    ///
-    /// # Errors
-    /// The worker closed before: the cursor has not moved, all the places are the producer's again.
-    #[inline(always)]
-    pub(super) fn publish(&self, cursor: &mut PushCursor, count: usize) -> Result<(), CloseReason> {
-        let position = cursor.position();
-        self.tail.0.store(position.wrapping_add(count), Release);
-        fence::light();
-        if self.flags.0.load(Relaxed) & (CONSUMER_WAITS | CLOSED) != 0 {
-            self.published_to_sleeper(position)?;
-        }
-        cursor.advance(count);
-        Ok(())
-    }
-
-    #[cold]
-    fn published_to_sleeper(&self, position: usize) -> Result<(), CloseReason> {
-        if self.flags.0.load(Acquire) & CLOSED != 0 {
-            let mut turn = 0;
-            while self.flags.0.load(Acquire) & FINAL == 0 {
-                wait_out(&mut turn);
-            }
-            if reached(position, self.final_tail.load(Relaxed)) {
-                self.tail.0.store(position, Release);
-                return Err(reason(self.flags.0.load(Relaxed)));
-            }
-            return Ok(());
-        }
-        self.wake_consumer();
-        Ok(())
-    }
-
-    /// Blocks until the ring has a free place.
-    ///
-    /// # Errors
-    /// The worker stops, or the caller is its consumer.
-    #[cold]
-    pub(super) fn wait_for_room(&self, cursor: &mut PushCursor) -> Result<(), NoRoom> {
-        let mut patience = Patience::default();
-        loop {
-            if let Some(reason) = self.refuses() {
-                return Err(NoRoom::Closed(reason));
-            }
-            if cursor.refresh(self.head()) {
-                return Ok(());
-            }
-            if !patience.wait() {
-                break;
-            }
-        }
-        if *lock(&self.consumer_thread) == Some(this_thread()) {
-            return Err(NoRoom::WouldDeadlock);
-        }
-        loop {
-            self.producer_waiter.register(Waiter::this_thread());
-            let before = self.flags.0.fetch_or(PRODUCER_WAITS, AcqRel);
-            fence::heavy();
-            let room = cursor.refresh(self.head());
-            if before & STOPPING == 0 && !room {
-                thread::park();
-            }
-            let flags = self.flags.0.load(Acquire);
-            if flags & STOPPING != 0 || cursor.refresh(self.head()) {
-                self.flags.0.fetch_and(!PRODUCER_WAITS, AcqRel);
-                self.producer_waiter.clear();
-                return if flags & STOPPING == 0 {
-                    Ok(())
-                } else {
-                    Err(NoRoom::Closed(reason(flags)))
-                };
-            }
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn count_pushed(&self, total: u64) {
-        self.producer.0.pushed.store(total, Release);
-    }
-
-    #[inline(always)]
-    pub(super) fn count_conflated(&self, total: u64) {
-        self.producer.0.conflated.store(total, Release);
-    }
-}
-
-// The consumer's side.
-impl Core {
-    /// Names the thread that handles.
-    pub(super) fn consumer_is(&self, id: thread::ThreadId) {
-        *lock(&self.consumer_thread) = Some(id);
-    }
-
-    #[inline(always)]
-    pub(super) fn next(&self, cursor: &mut PopCursor) -> Next {
-        let flags = self.flags.0.load(Acquire);
-        if flags & CANCELLED != 0 {
-            return Next::Cancelled;
-        }
-        if cursor.has_item() || cursor.refresh(self.tail.0.load(Acquire)) {
-            return Next::Item;
-        }
-        // The flag was read before the tail, so an item accepted before it may still be missed
-        // here; closing looks again.
-        if flags & COMPLETING != 0 { Next::Ended } else { Next::Empty }
-    }
-
-    /// Frees the places below the cursor, which the caller has emptied.
-    #[inline(always)]
-    pub(super) fn free(&self, cursor: &PopCursor) {
-        self.head.0.store(cursor.position(), Release);
-    }
-
-    /// Whether the consumer should look up from what it is doing: the producer waits for a place,
-    /// or the worker is cancelled.
-    #[inline(always)]
-    pub(super) fn asks_for_attention(&self) -> Attention {
-        let flags = self.flags.0.load(Relaxed);
-        if flags & (PRODUCER_WAITS | CANCELLED) == 0 {
-            Attention::None
-        } else if flags & CANCELLED != 0 {
-            Attention::Cancelled
-        } else {
-            Attention::Room
-        }
-    }
-
-    /// Wakes the producer if it waits for a place; comes after [`free`](Self::free).
-    #[inline(always)]
-    pub(super) fn offer_room(&self) {
-        fence::light();
-        if self.flags.0.load(Relaxed) & PRODUCER_WAITS != 0 {
-            self.wake_producer();
-        }
-    }
-
-    /// Says that nothing taken from below `position` is looked at any more.
-    #[inline(always)]
-    pub(super) fn pass(&self, position: usize) {
-        self.consumer.0.passed.store(position, Release);
-    }
-
-    #[inline(always)]
-    pub(super) fn count_handled(&self, total: u64) {
-        self.consumer.0.handled.store(total, Release);
-    }
-
-    pub(super) fn count_error(&self) {
-        let errors = &self.consumer.0.errors;
-        errors.store(errors.load(Relaxed) + 1, Release);
-    }
-
-    pub(super) fn count_discarded(&self) {
-        let discarded = &self.consumer.0.discarded;
-        discarded.store(discarded.load(Relaxed) + 1, Release);
-    }
-
-    /// Blocks until there is something to do: an item, or an end.
-    pub(super) fn wait_for_items(&self, cursor: &mut PopCursor) {
-        let mut patience = Patience::default();
-        while patience.wait() {
-            if self.next(cursor) != Next::Empty {
-                return;
-            }
-        }
-        while !self.register_consumer(cursor, Waiter::this_thread()) {
-            thread::park();
-            if self.next(cursor) != Next::Empty {
-                self.unregister_consumer();
-                return;
-            }
-        }
-    }
-
-    /// Registers who is to be woken for the next item or end. `true` if there is something to do
-    /// already; then nobody is registered.
-    pub(super) fn register_consumer(&self, cursor: &mut PopCursor, waiter: Waiter) -> bool {
-        self.consumer_waiter.register(waiter);
-        self.flags.0.fetch_or(CONSUMER_WAITS, AcqRel);
-        fence::heavy();
-        let ready = self.next(cursor) != Next::Empty;
-        if ready {
-            self.unregister_consumer();
-        }
-        ready
-    }
-
-    fn unregister_consumer(&self) {
-        self.flags.0.fetch_and(!CONSUMER_WAITS, AcqRel);
-        self.consumer_waiter.clear();
-    }
-
-    /// Closes the worker: decides the outcome and which items were accepted. A worker that nobody
-    /// has stopped is cancelled by it. Everything up to the final tail is then in the cursor's
-    /// sight.
-    pub(super) fn close(&self, cursor: &mut PopCursor) -> Outcome {
-        let closed = self.flags.0.fetch_update(AcqRel, Acquire, |flags| {
-            let cancelled = if flags & COMPLETING == 0 { CANCELLED } else { 0 };
-            Some(flags | CLOSED | cancelled)
-        });
-        let (Ok(flags) | Err(flags)) = closed;
-        fence::heavy();
-        let tail = self.tail.0.load(Acquire);
-        self.final_tail.store(tail, Relaxed);
-        self.flags.0.fetch_or(FINAL, AcqRel);
-        cursor.refresh(tail);
-        self.unregister_consumer();
-        self.wake_producer();
-        if flags & CANCELLED != 0 || flags & COMPLETING == 0 {
-            return Outcome::Cancelled;
-        }
-        if flags & FAULTED == 0 {
-            return Outcome::Drained;
-        }
-        lock(&self.fault).clone().map_or(Outcome::Drained, Outcome::Faulted)
-    }
-
-    pub(super) fn resolve(&self, outcome: Outcome) {
-        self.completion.resolve(outcome);
     }
 }
 

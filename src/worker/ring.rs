@@ -53,7 +53,7 @@ impl Capacity {
     }
 
     /// The place that a position falls on.
-    #[inline(always)]
+    #[cfg(test)]
     pub(super) const fn place(self, position: usize) -> usize {
         position & (self.0 - 1)
     }
@@ -63,13 +63,15 @@ impl Capacity {
 #[derive(Debug)]
 pub(super) struct PushCursor {
     tail: usize,
-    head_seen: usize,
+    /// One capacity ahead of the consumer's position as last seen.
+    limit: usize,
     capacity: usize,
 }
 
 impl PushCursor {
     pub(super) const fn new(start: usize, capacity: Capacity) -> Self {
-        Self { tail: start, head_seen: start, capacity: capacity.get() }
+        let limit = start.wrapping_add(capacity.get());
+        Self { tail: start, limit, capacity: capacity.get() }
     }
 
     #[inline(always)]
@@ -80,19 +82,20 @@ impl PushCursor {
     /// Whether a place is free for certain; `false` may be out of date.
     #[inline(always)]
     pub(super) const fn has_room(&self) -> bool {
-        self.tail.wrapping_sub(self.head_seen) < self.capacity
+        self.tail != self.limit
     }
 
     /// Takes note of the consumer's position and answers anew.
     #[inline]
     pub(super) const fn refresh(&mut self, head: usize) -> bool {
-        self.head_seen = head;
+        self.limit = head.wrapping_add(self.capacity);
         self.has_room()
     }
 
     /// The number of places that are free for certain.
+    #[inline(always)]
     pub(super) const fn room(&self) -> usize {
-        self.capacity - self.tail.wrapping_sub(self.head_seen)
+        self.limit.wrapping_sub(self.tail)
     }
 
     #[inline(always)]
@@ -131,9 +134,16 @@ impl PopCursor {
         self.has_item()
     }
 
+    /// How many items wait for certain.
     #[inline(always)]
-    pub(super) const fn advance(&mut self) {
-        self.head = self.head.wrapping_add(1);
+    pub(super) const fn in_sight(&self) -> usize {
+        self.tail_seen.wrapping_sub(self.head)
+    }
+
+    /// Past `count` items in sight.
+    #[inline(always)]
+    pub(super) const fn advance_by(&mut self, count: usize) {
+        self.head = self.head.wrapping_add(count);
     }
 }
 
@@ -184,7 +194,7 @@ mod tests {
                     assert_eq!(item, !model.is_empty());
                     if item {
                         assert_eq!(Some(places[capacity.place(pop.position())]), model.pop_front());
-                        pop.advance();
+                        pop.advance_by(1);
                     }
                 }
                 assert_eq!(push.position().wrapping_sub(pop.position()), model.len());

@@ -1,19 +1,20 @@
 //! The worker whose items are moved through the ring, first in, first out.
 
+mod producer;
+
+pub use producer::SpProducer;
+
+use super::batch::{Batch, Meter};
 use super::builder::{Builder, StartError};
-use super::completion::{Completion, Outcome};
-use super::control::{Worker, WorkerQueue};
+use super::completion::Outcome;
+use super::control::Worker;
 use super::dedicated::spawn;
 use super::engine::{Engine, Stage};
 use super::handler::{WorkerError, catch};
-use super::lifecycle::{Attention, CloseReason, Core};
-use super::refusal::Refusal;
+use super::lifecycle::Core;
 use super::ring::PopCursor;
-use super::slots::{RingConsumer, RingProducer, ring};
+use super::slots::{RingConsumer, ring};
 use super::stepper::Stepper;
-use std::error::Error;
-use std::fmt;
-use std::marker::PhantomData;
 use tokio_util::sync::CancellationToken;
 
 /// Marks a [`Worker`] of items by value.
@@ -67,6 +68,24 @@ pub trait Handler<T>: Send + 'static {
     /// Go to [`on_error`](Self::on_error), as panics do; the worker goes on with the next item.
     fn handle(&mut self, item: T) -> Result<(), Self::Error>;
 
+    /// Handles the items that wait, oldest first. Unless overridden, each goes to
+    /// [`handle`](Self::handle); override it where items are better handled together, or where
+    /// something is to be done once a batch.
+    ///
+    /// An item is this handler's once it is drawn from the batch. What is not drawn is offered again
+    /// in the next call; to a handler that draws nothing, the next item is given by `handle`.
+    ///
+    /// # Errors
+    /// Go to [`on_error`](Self::on_error), as panics do; the worker goes on with the next item that
+    /// was not drawn.
+    #[inline]
+    fn handle_batch(&mut self, batch: Batch<'_, T>) -> Result<(), Self::Error> {
+        for item in batch {
+            self.handle(item)?;
+        }
+        Ok(())
+    }
+
     /// Handling an item failed, or a callback panicked.
     fn on_error(&mut self, error: WorkerError<Self::Error>);
 
@@ -75,55 +94,6 @@ pub trait Handler<T>: Send + 'static {
 
     /// The last call: nothing is handled any more.
     fn on_completed(&mut self, outcome: Outcome);
-}
-
-/// Why an item was not taken. The item is inside.
-#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SendError<T> {
-    /// Taking it would have to wait. Only `try_dispatch` says so, and a dispatch from the consumer's
-    /// own thread, which would wait for itself.
-    #[error("dispatching an item: every place is taken")]
-    Full(T),
-    /// The worker takes no more items.
-    #[error("dispatching an item: the worker is {1}")]
-    Closed(T, CloseReason),
-}
-
-impl<T> SendError<T> {
-    /// The item that was refused.
-    pub fn into_item(self) -> T {
-        match self {
-            Self::Full(item) | Self::Closed(item, _) => item,
-        }
-    }
-}
-
-/// Shows the kind alone, so that any item will do.
-impl<T> fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full(_) => f.write_str("Full(..)"),
-            Self::Closed(_, reason) => write!(f, "Closed(.., {reason:?})"),
-        }
-    }
-}
-
-/// Why a batch was not taken to its end.
-#[derive(thiserror::Error)]
-#[error("dispatching a batch: after {accepted} items {why}")]
-pub struct BatchError<T> {
-    /// How many items were accepted before.
-    pub accepted: u64,
-    /// Items that were taken from the iterator and refused, in order; often none.
-    pub refused: Vec<T>,
-    /// Why.
-    pub why: Refusal,
-}
-
-impl<T> fmt::Debug for BatchError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BatchError({}, .., {:?})", self.accepted, self.why)
-    }
 }
 
 impl SpWorker {
@@ -168,179 +138,19 @@ impl<S> Builder<ByValue, S> {
     fn halves<T, H: Handler<T>>(self, handler: H) -> Result<Halves<T, H>, StartError> {
         let core = self.core()?;
         let (push, pop) = ring(&core)?;
-        let producer = SpProducer { ring: push, dispatched: 0, _not_sync: PhantomData };
-        let stride = (core.capacity().get() / 64).clamp(1, 16);
-        Ok((producer, Engine::new(core, SpStage { ring: pop, handler, handled: 0, stride })))
+        let meter = Meter::new(core.capacity().get());
+        Ok((SpProducer::new(push), Engine::new(core, SpStage { ring: pop, handler, meter })))
     }
 }
 
 /// The producing half, and the consuming one ready to be driven.
 type Halves<T, H> = (SpProducer<T>, Engine<SpStage<T, H>>);
 
-/// The producing half of an [`SpWorker`]. It may move to another thread; two threads cannot use it
-/// at once:
-///
-/// ```compile_fail,E0277
-/// use tidegate::worker::SpProducer;
-/// fn shared<T: Sync>() {}
-/// shared::<SpProducer<u64>>();
-/// ```
-///
-/// ```compile_fail,E0599
-/// use tidegate::worker::SpProducer;
-/// fn two(producer: SpProducer<u64>) {
-///     let other = producer.clone();
-/// }
-/// ```
-///
-/// Dropping it completes the worker: what was accepted is still handled.
-pub struct SpProducer<T> {
-    ring: RingProducer<T>,
-    dispatched: u64,
-    /// One producer at a time: it may move to another thread, not be shared.
-    _not_sync: PhantomData<std::cell::Cell<()>>,
-}
-
-impl<T> SpProducer<T> {
-    /// Gives the worker an item; waits while every place is taken. O(1).
-    ///
-    /// # Errors
-    /// [`SendError::Closed`], with the item inside.
-    #[inline(always)]
-    pub fn dispatch(&mut self, item: T) -> Result<(), SendError<T>> {
-        if let Some(reason) = self.ring.core().refuses() {
-            return Err(SendError::Closed(item, reason));
-        }
-        if !self.ring.has_room() {
-            return self.wait_and_push(item);
-        }
-        self.push(item)
-    }
-
-    /// Like [`dispatch`](Self::dispatch), and never waits.
-    ///
-    /// # Errors
-    /// [`SendError`], with the item inside.
-    #[inline(always)]
-    pub fn try_dispatch(&mut self, item: T) -> Result<(), SendError<T>> {
-        if let Some(reason) = self.ring.core().refuses() {
-            return Err(SendError::Closed(item, reason));
-        }
-        if !self.ring.has_room() {
-            return Err(SendError::Full(item));
-        }
-        self.push(item)
-    }
-
-    /// Gives the worker every item of an iterator, waiting for places as needed; how many it was.
-    ///
-    /// As many as there are places for are published together: one store, at most one wake. An item
-    /// is out of sight until then, so a slow iterator delays those before it.
-    ///
-    /// # Errors
-    /// [`BatchError`], with the items that were taken from the iterator and refused. Pass `&mut
-    /// iterator` to keep those behind them.
-    pub fn dispatch_all(
-        &mut self,
-        items: impl IntoIterator<Item = T>,
-    ) -> Result<u64, BatchError<T>> {
-        let mut items = items.into_iter().peekable();
-        let mut accepted = 0;
-        let fail = |accepted, refused, why| Err(BatchError { accepted, refused, why });
-        // Whether there is an item at all is known before a place is waited for.
-        while items.peek().is_some() {
-            if let Some(reason) = self.ring.core().refuses() {
-                return fail(accepted, items.next().into_iter().collect(), reason.into());
-            }
-            let wanted = items.size_hint().0;
-            let mut room = self.ring.room(wanted);
-            if room == 0 {
-                if let Err(none) = self.ring.wait_for_room() {
-                    return fail(accepted, items.next().into_iter().collect(), none.into());
-                }
-                room = self.ring.room(wanted);
-            }
-            let count = self.ring.fill(room, &mut items);
-            self.count(self.dispatched + count as u64);
-            if let Err((refused, reason)) = self.ring.publish_filled(count) {
-                self.count(self.dispatched - count as u64);
-                return fail(accepted, refused, reason.into());
-            }
-            accepted += count as u64;
-        }
-        Ok(accepted)
-    }
-
-    /// Completes the worker: what was accepted is handled, nothing more is taken. `false` if it was
-    /// stopping already.
-    pub fn complete(&mut self) -> bool {
-        self.ring.core().complete()
-    }
-
-    /// Completes the worker with an error for its completion. `false` if it was stopping already.
-    pub fn fault(&mut self, error: impl Into<Box<dyn Error + Send + Sync>>) -> bool {
-        self.ring.core().fault(error.into())
-    }
-
-    /// The worker's end.
-    #[must_use]
-    pub fn completion(&self) -> Completion {
-        self.ring.core().completion()
-    }
-
-    /// The worker's telemetry.
-    #[must_use]
-    pub fn queue(&self) -> WorkerQueue {
-        WorkerQueue::new(self.ring.core().clone())
-    }
-
-    #[cold]
-    fn wait_and_push(&mut self, item: T) -> Result<(), SendError<T>> {
-        match self.ring.wait_for_room().map_err(Refusal::from) {
-            Ok(()) => self.push(item),
-            Err(Refusal::Closed(reason)) => Err(SendError::Closed(item, reason)),
-            Err(Refusal::Full) => Err(SendError::Full(item)),
-        }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, item: T) -> Result<(), SendError<T>> {
-        self.count(self.dispatched + 1);
-        match self.ring.push(item) {
-            Ok(()) => Ok(()),
-            Err((item, reason)) => {
-                self.count(self.dispatched - 1);
-                Err(SendError::Closed(item, reason))
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn count(&mut self, total: u64) {
-        self.dispatched = total;
-        self.ring.core().count_pushed(total);
-    }
-}
-
-impl<T> Drop for SpProducer<T> {
-    fn drop(&mut self) {
-        self.ring.core().complete();
-    }
-}
-
-impl<T> fmt::Debug for SpProducer<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpProducer").field("queue", &self.queue()).finish_non_exhaustive()
-    }
-}
-
 /// The consuming half.
 struct SpStage<T, H> {
     ring: RingConsumer<T>,
     handler: H,
-    handled: u64,
-    /// How many places are freed together.
-    stride: usize,
+    meter: Meter,
 }
 
 impl<T, H: Handler<T>> SpStage<T, H> {
@@ -364,33 +174,21 @@ impl<T, H: Handler<T>> Stage for SpStage<T, H> {
         self.handle_some(1);
     }
 
-    /// A run of items under one catch, which goes on behind an item that panicked. Places are freed
-    /// every few items (each one in a ring of 64 or fewer), or as soon as the producer waits.
+    /// A run of items under one catch, which goes on behind an item that failed.
+    #[inline]
     fn handle_some(&mut self, most: usize) -> usize {
-        let Self { ring, handler, handled, stride } = self;
-        let (mut done, mut kept) = (0, 0);
-        let failure = catch(|| {
-            while done < most {
-                let attention = ring.core().asks_for_attention();
-                if attention == Attention::Cancelled {
-                    break;
-                }
-                let Some(item) = ring.take() else { break };
-                done += 1;
-                kept += 1;
-                if kept >= *stride || attention != Attention::None {
-                    ring.free();
-                    kept = 0;
-                }
-                // Counted before: nobody can tell, and a panic needs no second place to count.
-                *handled += 1;
-                handler.handle(item)?;
-                ring.core().count_handled(*handled);
-            }
-            Ok(())
-        });
-        self.ring.core().count_handled(self.handled);
-        self.ring.free();
+        let Self { ring, handler, meter } = self;
+        let before = meter.taken;
+        let mut failure = catch(|| handler.handle_batch(Batch::new(ring, meter, most)));
+        if meter.taken == before && matches!(failure, Ok(Ok(()))) && !ring.core().is_cancelled() {
+            // The handler left the batch as it was; so that it gets on, it is given one by hand.
+            failure =
+                catch(|| Batch::new(ring, meter, 1).next().map_or(Ok(()), |i| handler.handle(i)));
+        }
+        let done = (meter.taken - before) as usize;
+        meter.freed();
+        ring.core().count_handled(meter.taken);
+        ring.free();
         match failure {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.report(WorkerError::Handler(error)),

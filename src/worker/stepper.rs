@@ -1,12 +1,16 @@
 //! A consumer that runs on the caller's thread, when the caller says so.
 
 use super::completion::Completion;
-use super::control::WorkerQueue;
+use super::control::{Worker, WorkerQueue};
 use super::engine::{Engine, Stage};
 use super::lifecycle::{Core, Counters};
 use super::sync::Arc;
 use std::fmt;
 use std::task::{Context, Poll};
+
+/// Marks a [`Worker`] whose consumer is stepped.
+#[derive(Debug)]
+pub enum Stepped {}
 
 /// The stepped consumer of any worker: nothing is handled but inside of [`step`](Self::step) and
 /// [`finish`](Self::finish).
@@ -62,6 +66,12 @@ impl<H> Stepper<H> {
         self.engine.finish()
     }
 
+    /// A handle to watch and stop the worker by from elsewhere. As with every [`Worker`], dropping it
+    /// stops hard.
+    pub fn worker(&self) -> Worker<Stepped> {
+        Worker::without_thread(self.engine.core().clone())
+    }
+
     /// The worker's end.
     #[must_use]
     pub fn completion(&self) -> Completion {
@@ -103,7 +113,10 @@ impl<S: Stage> Steps<S::Handler> for Engine<S> {
 
     fn step(&mut self, most: usize) -> usize {
         self.on_this_thread();
-        self.step(most)
+        self.core().at_work(true);
+        let done = self.step(most);
+        self.core().at_work(false);
+        done
     }
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<()> {

@@ -27,6 +27,9 @@ mod real {
     pub(crate) const SPINS: u32 = 64;
     /// Yields before a waiter parks.
     pub(crate) const YIELDS: u32 = 4;
+    /// The same for tasks, whose yields go to their executor.
+    pub(crate) const TASK_SPINS: u32 = 8;
+    pub(crate) const TASK_YIELDS: u32 = 8;
 
     pub(crate) fn spin_hint() {
         std::hint::spin_loop();
@@ -72,6 +75,8 @@ mod model {
     /// The model explores schedules; spinning would only multiply equal ones.
     pub(crate) const SPINS: u32 = 0;
     pub(crate) const YIELDS: u32 = 0;
+    pub(crate) const TASK_SPINS: u32 = 0;
+    pub(crate) const TASK_YIELDS: u32 = 0;
 
     pub(crate) fn spin_hint() {
         loom::thread::yield_now();

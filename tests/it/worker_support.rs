@@ -3,15 +3,16 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test are part of it")]
 
+use crate::worker_subjects::{Producer, Refused, Why};
 use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tidegate::worker::{
-    CloseReason, CoalescingHandler, CoalescingProducer, CoalescingSpWorker, Completion,
-    ConflationHandler, ConflationProducer, ConflationSpWorker, Counters, DispatchError, Handler,
-    Outcome, SendError, SpProducer, SpWorker, StartError, Worker, WorkerError, WorkerQueue,
+    AsyncCoalescingHandler, AsyncConflationHandler, AsyncHandler, AsyncValueHandler,
+    CoalescingHandler, ConflationHandler, HandleScope, Handler, Outcome, Slot, ValueHandler,
+    WorkerError,
 };
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Notify;
 
 /// Counts the living items of a test.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +67,7 @@ pub(crate) enum Event {
 
 /// A door that a handler stops at.
 #[derive(Clone, Default)]
-pub(crate) struct Gate(Arc<(Mutex<GateState>, Condvar)>);
+pub(crate) struct Gate(Arc<(Mutex<GateState>, Condvar, Notify)>);
 
 #[derive(Default)]
 struct GateState {
@@ -82,6 +83,7 @@ impl Gate {
     pub(crate) fn open(&self) {
         self.0.0.lock().unwrap().shut = false;
         self.0.1.notify_all();
+        self.0.2.notify_waiters();
     }
 
     /// Waits until the handler stands at the door.
@@ -89,6 +91,25 @@ impl Gate {
         let state = self.0.0.lock().unwrap();
         let wait = self.0.1.wait_timeout_while(state, PATIENCE, |s| s.at_the_door == 0).unwrap();
         assert!(!wait.1.timed_out(), "the handler did not come to the gate");
+    }
+
+    /// What a handler in a task does: it waits there without blocking.
+    pub(crate) async fn pass_in_task(&self) {
+        {
+            self.0.0.lock().unwrap().at_the_door += 1;
+            self.0.1.notify_all();
+        }
+        loop {
+            let opened = self.0.2.notified();
+            {
+                let mut state = self.0.0.lock().unwrap();
+                if !state.shut {
+                    state.at_the_door -= 1;
+                    return;
+                }
+            }
+            opened.await;
+        }
     }
 
     /// What a handler does: stands at the door until it is open.
@@ -114,16 +135,28 @@ pub(crate) struct Probe {
     pub(crate) panic_in_on_error: bool,
     pub(crate) panic_in_on_completed: bool,
     pub(crate) alive: Arc<()>,
-    /// Whether a runtime was in sight, item by item.
-    ambient: Arc<Mutex<Vec<bool>>>,
+    /// Asked by every call of the handler, and its answers.
+    pub(crate) ambient: Option<fn() -> Vec<&'static str>>,
+    pub(crate) seen: Arc<Mutex<Vec<&'static str>>>,
+    /// The worker's own producer, for the handler of item 0 to fill it up.
+    pub(crate) own: Option<(Arc<Mutex<Option<Producer>>>, Census)>,
+    /// How many handlers are at work.
+    at_work: Arc<AtomicIsize>,
 }
 
-/// What the handler sees of the place where its worker was started.
-pub(crate) struct AmbientCheck;
+/// Counts a handler as at work; there must be no other.
+struct AtWork(Arc<AtomicIsize>);
 
-impl AmbientCheck {
-    pub(crate) fn watch(probe: &Probe) -> Arc<Mutex<Vec<bool>>> {
-        probe.ambient.clone()
+impl AtWork {
+    fn enter(probe: &Probe) -> Self {
+        assert_eq!(probe.at_work.fetch_add(1, SeqCst), 0, "two handlers at once");
+        Self(probe.at_work.clone())
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
     }
 }
 
@@ -141,8 +174,57 @@ impl Probe {
     }
 
     fn take(&mut self, item: &Item) -> Result<(), Refusal> {
+        let _at_work = AtWork::enter(self);
         self.gate.pass();
-        self.ambient.lock().unwrap().push(tokio::runtime::Handle::try_current().is_ok());
+        if item.number == 0 && self.own.is_some() {
+            let (mut producer, number) = (self.take_own(), 100..);
+            for number in number {
+                if let Err(refused) = producer.send(self.item(number)) {
+                    self.put_own(producer, refused);
+                    break;
+                }
+            }
+        }
+        self.judge(item)
+    }
+
+    /// In a task: waits at the gate, gives way now and then.
+    async fn take_in_task(&mut self, item: &Item) -> Result<(), Refusal> {
+        let _at_work = AtWork::enter(self);
+        self.gate.pass_in_task().await;
+        if item.number == 0 && self.own.is_some() {
+            let (mut producer, number) = (self.take_own(), 100..);
+            for number in number {
+                if let Err(refused) = producer.send_in_task(self.item(number)).await {
+                    self.put_own(producer, refused);
+                    break;
+                }
+            }
+        }
+        if item.number % 3 == 1 {
+            tokio::task::yield_now().await;
+        }
+        self.judge(item)
+    }
+
+    fn take_own(&self) -> Producer {
+        self.own.as_ref().unwrap().0.lock().unwrap().take().unwrap()
+    }
+
+    fn item(&self, number: u32) -> Item {
+        self.own.as_ref().unwrap().1.item(number)
+    }
+
+    fn put_own(&self, producer: Producer, refused: Refused) {
+        assert_eq!(refused.why, Why::Full);
+        self.seen.lock().unwrap().push("full");
+        *self.own.as_ref().unwrap().0.lock().unwrap() = Some(producer);
+    }
+
+    fn judge(&mut self, item: &Item) -> Result<(), Refusal> {
+        if let Some(ask) = self.ambient {
+            self.seen.lock().unwrap().extend(ask());
+        }
         let number = item.number;
         if self.panic_on.contains(&number) {
             panic!("item {number}");
@@ -229,174 +311,114 @@ impl Handler<Item> for Probe {
     }
 }
 
-/// An item that came back, and why.
-#[derive(Debug)]
-pub(crate) struct Refused {
-    pub(crate) item: Item,
-    pub(crate) why: Why,
-}
+/// A slot for one item.
+#[derive(Debug, Default)]
+pub(crate) struct Parcel(pub(crate) Option<Item>);
 
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Why {
-    Full,
-    Closed(CloseReason),
-}
-
-impl From<DispatchError<Item>> for Refused {
-    fn from(error: DispatchError<Item>) -> Self {
-        let why = match &error {
-            DispatchError::Full(_) => Why::Full,
-            DispatchError::Closed(_, reason) => Why::Closed(*reason),
-            other => panic!("unexpected refusal {other:?}"),
-        };
-        Self { item: error.into_value(), why }
+impl Slot for Parcel {
+    fn clear(&mut self) {
+        self.0 = None;
     }
 }
 
-/// How a worker is started here.
-pub(crate) struct Start {
-    pub(crate) capacity: usize,
-    pub(crate) position: usize,
-    pub(crate) token: CancellationToken,
-}
+impl ValueHandler<Parcel> for Probe {
+    type Error = Refusal;
 
-impl Start {
-    pub(crate) fn with_capacity(capacity: usize) -> Self {
-        Self { capacity, position: usize::MAX - 5, token: CancellationToken::new() }
-    }
-}
-
-/// A member of the worker family, as the conformance tests see it. Every item is a key of its own,
-/// so keyed workers are first in, first out, too.
-pub(crate) trait Subject {
-    type Producer: Send + 'static;
-
-    fn start(start: Start, probe: Probe) -> Result<(Self::Producer, Box<dyn Control>), StartError>;
-    fn send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused>;
-    fn try_send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused>;
-    fn complete(producer: &mut Self::Producer) -> bool;
-}
-
-/// A worker's handle without its type.
-pub(crate) trait Control: Send + Sync {
-    fn complete(&self) -> bool;
-    fn fault(&self, error: &str) -> bool;
-    fn cancel(&self) -> bool;
-    fn completion(&self) -> Completion;
-    fn counters(&self) -> Counters;
-    fn queue(&self) -> WorkerQueue;
-}
-
-impl<Kind> Control for Worker<Kind> {
-    fn complete(&self) -> bool {
-        Self::complete(self)
-    }
-
-    fn fault(&self, error: &str) -> bool {
-        Self::fault(self, error)
-    }
-
-    fn cancel(&self) -> bool {
-        Self::cancel(self)
-    }
-
-    fn completion(&self) -> Completion {
-        Self::completion(self)
-    }
-
-    fn counters(&self) -> Counters {
-        Self::counters(self)
-    }
-
-    fn queue(&self) -> WorkerQueue {
-        Self::queue(self)
-    }
-}
-
-pub(crate) enum Conflating {}
-
-impl Subject for Conflating {
-    type Producer = ConflationProducer<u32, Item>;
-
-    fn start(start: Start, probe: Probe) -> Result<(Self::Producer, Box<dyn Control>), StartError> {
-        let (producer, worker) = ConflationSpWorker::builder()
-            .capacity(start.capacity)
-            .start_position(start.position)
-            .start(probe, start.token)?;
-        Ok((producer, Box::new(worker)))
-    }
-
-    fn send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
-        producer.dispatch(&item.number.clone(), item).map(drop).map_err(Refused::from)
-    }
-
-    fn try_send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
-        producer.try_dispatch(&item.number.clone(), item).map(drop).map_err(Refused::from)
-    }
-
-    fn complete(producer: &mut Self::Producer) -> bool {
-        producer.complete()
-    }
-}
-
-pub(crate) enum Coalescing {}
-
-impl Subject for Coalescing {
-    type Producer = CoalescingProducer<u32, Item, Probe>;
-
-    fn start(start: Start, probe: Probe) -> Result<(Self::Producer, Box<dyn Control>), StartError> {
-        let (producer, worker) = CoalescingSpWorker::builder()
-            .capacity(start.capacity)
-            .start_position(start.position)
-            .start(probe, start.token)?;
-        Ok((producer, Box::new(worker)))
-    }
-
-    fn send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
-        producer.dispatch(&item.number.clone(), item).map_err(Refused::from)
-    }
-
-    fn try_send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
-        producer.try_dispatch(&item.number.clone(), item).map_err(Refused::from)
-    }
-
-    fn complete(producer: &mut Self::Producer) -> bool {
-        producer.complete()
-    }
-}
-
-impl From<SendError<Item>> for Refused {
-    fn from(error: SendError<Item>) -> Self {
-        match error {
-            SendError::Full(item) => Self { item, why: Why::Full },
-            SendError::Closed(item, reason) => Self { item, why: Why::Closed(reason) },
+    fn handle(&mut self, mut scope: HandleScope<'_, Parcel>) -> Result<(), Refusal> {
+        // Every other item is handled in its slot, the rest out of it.
+        if scope.0.as_ref().unwrap().number % 2 == 1 {
+            return self.take(scope.0.as_ref().unwrap());
         }
+        let item = scope.0.take().unwrap();
+        scope.release();
+        self.take(&item)
+    }
+
+    fn on_error(&mut self, error: WorkerError<Refusal>) {
+        self.error(error);
+    }
+
+    fn on_completed(&mut self, outcome: Outcome) {
+        self.end(outcome);
     }
 }
 
-pub(crate) enum Moving {}
+impl AsyncHandler<Item> for Probe {
+    type Error = Refusal;
 
-impl Subject for Moving {
-    type Producer = SpProducer<Item>;
-
-    fn start(start: Start, probe: Probe) -> Result<(Self::Producer, Box<dyn Control>), StartError> {
-        let (producer, worker) = SpWorker::builder()
-            .capacity(start.capacity)
-            .start_position(start.position)
-            .start(probe, start.token)?;
-        Ok((producer, Box::new(worker)))
+    async fn handle(&mut self, item: Item) -> Result<(), Refusal> {
+        self.take_in_task(&item).await
     }
 
-    fn send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
-        producer.dispatch(item).map_err(Refused::from)
+    fn on_error(&mut self, error: WorkerError<Refusal>) {
+        self.error(error);
     }
 
-    fn try_send(producer: &mut Self::Producer, item: Item) -> Result<(), Refused> {
-        producer.try_dispatch(item).map_err(Refused::from)
+    async fn on_completed(&mut self, outcome: Outcome) {
+        tokio::task::yield_now().await;
+        self.end(outcome);
+    }
+}
+
+impl AsyncValueHandler<Parcel> for Probe {
+    type Error = Refusal;
+    type Work = Item;
+
+    fn read(&mut self, mut slot: HandleScope<'_, Parcel>) -> Result<Item, Refusal> {
+        Ok(slot.0.take().unwrap())
     }
 
-    fn complete(producer: &mut Self::Producer) -> bool {
-        producer.complete()
+    async fn handle(&mut self, item: Item) -> Result<(), Refusal> {
+        self.take_in_task(&item).await
+    }
+
+    fn on_error(&mut self, error: WorkerError<Refusal>) {
+        self.error(error);
+    }
+
+    async fn on_completed(&mut self, outcome: Outcome) {
+        tokio::task::yield_now().await;
+        self.end(outcome);
+    }
+}
+
+impl AsyncConflationHandler<u32, Item> for Probe {
+    type Error = Refusal;
+
+    async fn handle(&mut self, key: &u32, item: Item) -> Result<(), Refusal> {
+        let done = self.take_in_task(&item).await;
+        assert_eq!(*key, item.number);
+        done
+    }
+
+    fn on_error(&mut self, error: WorkerError<Refusal>) {
+        self.error(error);
+    }
+
+    async fn on_completed(&mut self, outcome: Outcome) {
+        self.end(outcome);
+    }
+}
+
+impl AsyncCoalescingHandler<u32, Item> for Probe {
+    type Error = Refusal;
+
+    fn coalesce(current: &mut Item, incoming: Item) {
+        *current = incoming;
+    }
+
+    async fn handle(&mut self, key: &u32, item: Item) -> Result<(), Refusal> {
+        let done = self.take_in_task(&item).await;
+        assert_eq!(*key, item.number);
+        done
+    }
+
+    fn on_error(&mut self, error: WorkerError<Refusal>) {
+        self.error(error);
+    }
+
+    async fn on_completed(&mut self, outcome: Outcome) {
+        self.end(outcome);
     }
 }
 

@@ -4,5 +4,6 @@
 
 mod lane;
 mod limiter;
+mod worker_family;
 mod worker_keyed;
 mod worker_support;

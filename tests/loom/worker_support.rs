@@ -37,11 +37,11 @@ impl Log {
         self.items().into_iter().filter(|(k, _)| *k == key).map(|(_, v)| v).collect()
     }
 
-    fn note(&self, key: u32, value: u32) {
+    pub(crate) fn note(&self, key: u32, value: u32) {
         self.0.lock().unwrap().items.push((key, value));
     }
 
-    fn end(&self, outcome: &Outcome) {
+    pub(crate) fn end(&self, outcome: &Outcome) {
         self.0.lock().unwrap().ends.push(match outcome {
             Outcome::Drained => "drained",
             Outcome::Faulted(_) => "faulted",
