@@ -120,11 +120,9 @@ impl Produce for OurProducer {
                 }
             }
             Way::Batch => {
-                for number in numbers {
-                    let handle = handles[number as usize & mask];
-                    let old = producer.dispatch_at(handle, Value::new(number));
-                    black_box(old.expect("an open worker").map(|old| old.0[0]));
-                }
+                let items =
+                    numbers.map(|number| (handles[number as usize & mask], Value::new(number)));
+                producer.dispatch_all(items).expect("an open worker");
             }
         }
     }

@@ -106,6 +106,7 @@ mod engine;
 mod fence;
 mod handler;
 mod keyed;
+mod keyed_batch;
 mod lifecycle;
 mod refusal;
 mod ring;
@@ -122,6 +123,7 @@ pub use conflation::{Conflation, ConflationHandler, ConflationProducer, Conflati
 pub use control::{Worker, WorkerQueue};
 pub use handler::{Panicked, WorkerError};
 pub use keyed::{DispatchError, KeyHandle, Retired, TooManyKeys};
+pub use keyed_batch::KeyedBatchError;
 pub use lifecycle::{CloseReason, Counters};
 pub use refusal::Refusal;
 pub use ring::CapacityError;

@@ -176,6 +176,20 @@ impl<T> RingProducer<T> {
     }
 }
 
+impl<T: Copy> RingProducer<T> {
+    /// Fills the free place that comes `ahead` places behind the next one, without publishing it.
+    /// `false` if it is not free. See [`publish_filled`](Self::publish_filled).
+    #[inline(always)]
+    pub(super) fn stage(&mut self, ahead: usize, item: T) -> bool {
+        if self.cursor.room() <= ahead {
+            return false;
+        }
+        // SAFETY: this is the only producing end, and the place is free.
+        unsafe { self.slots.write(self.cursor.position().wrapping_add(ahead), item) };
+        true
+    }
+}
+
 /// Places filled and not published: dropped, if it comes to that.
 struct Filled<'a, T> {
     slots: &'a Slots<T>,
@@ -241,6 +255,17 @@ impl<T> RingConsumer<T> {
     pub(super) fn free(&self) {
         self.core.free(&self.cursor);
         self.core.offer_room();
+    }
+}
+
+impl<T: Copy> RingConsumer<T> {
+    /// Looks at an item in sight, `ahead` places behind the next one.
+    #[inline(always)]
+    pub(super) fn peek(&self, ahead: usize) -> Option<T> {
+        // SAFETY: this is the only consuming end, and the position lies below a tail that was read
+        // with acquire, so the place was written; reading a copy takes nothing out.
+        (self.cursor.in_sight() > ahead)
+            .then(|| unsafe { self.slots.read(self.cursor.position().wrapping_add(ahead)) })
     }
 }
 
