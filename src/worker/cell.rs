@@ -341,18 +341,20 @@ const PER_LINE: usize = 64;
 #[cfg(feature = "loom")]
 const PER_LINE: usize = 2;
 
-/// A chunk has at least so many lines of state bytes, if it has as many keys.
+/// A chunk has at least so many lines of state bytes, if it has as many keys: in the chunks below
+/// that each byte has a line of its own.
 #[cfg(not(feature = "loom"))]
-const LEAST_LINES: usize = 64;
+const LEAST_LINES: usize = 4096;
 #[cfg(feature = "loom")]
 const LEAST_LINES: usize = 2;
 
 /// The state bytes of a chunk's cells, apart from the values.
 ///
-/// A byte beside its values would cost a line a key: one more to travel on every delivery, and one
-/// more to be held in the cache on every dispatch. So keys share lines of states, neighbours not the
-/// same one: the keys that were first seen are often the busiest, and the few first keys have lines
-/// of their own.
+/// A byte beside its values costs a line a key: one more to travel on every delivery, and one more to
+/// be held in the cache on every dispatch. With few keys that is worth it, because the two sides meet
+/// on a shared line all the time; with many it is not. So the first four thousand keys have lines of
+/// their own, and the many behind them share lines, neighbours not the same one: the keys that were
+/// first seen are often the busiest.
 struct States {
     lines: Box<[Line]>,
     /// log2 of the number of lines.
