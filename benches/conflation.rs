@@ -6,8 +6,10 @@
 //! lies. Each by key (hashed every time) and by handle, keys in a uniform random order or after
 //! Zipf's law (`…-zipf`).
 //!
-//! Ours at 131,072 keys by handle gives its values in batches, whose cells are fetched ahead
-//! (`dispatch_all`); everywhere else one at a time, and the batch is shown beside it.
+//! Ours at 16,384 and 131,072 keys by handle gives its values in batches, whose cells are fetched
+//! ahead (`dispatch_all`), and one at a time is shown beside it (`our-single-dispatch`); with fewer
+//! keys it is the other way round. Ten keys are few enough that both sides meet on the same lines all
+//! the time: what is measured there is how long a line takes from one core to the other.
 //!
 //! Peers do what is written by hand otherwise. `dashmap-…`: a concurrent map of newest values and a
 //! channel of the keys that became dirty (tokio's bounded mpsc, crossbeam's); the map comes as
@@ -349,7 +351,7 @@ fn bare(load: &Load) -> impl FnMut() -> f64 {
 
 fn subjects<'a>(case: &Case, load: &'a Load) -> Vec<Subject<'a>> {
     let (by_handle, cadence) = (case.by_handle, case.cadence);
-    let batch_first = by_handle && case.keys > 100_000;
+    let batch_first = by_handle && case.keys > 10_000;
     let way = if batch_first {
         Way::Batch
     } else if by_handle {

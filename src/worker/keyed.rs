@@ -282,6 +282,9 @@ pub(super) trait KeyedHandler<K, V> {
 const STATE_AHEAD: usize = 6;
 /// How many items ahead it asks for the value, which the state names.
 const VALUE_AHEAD: usize = 3;
+/// The first index that it asks ahead for. The cells of fewer keys stay in the caches, where a line
+/// asked for early is a line taken from a producer that is about to write to it again.
+const FAR: u32 = 16_384;
 
 /// The consuming half of a keyed worker.
 pub(super) struct KeyedStage<K, C: Cell, H> {
@@ -294,14 +297,18 @@ pub(super) struct KeyedStage<K, C: Cell, H> {
 impl<K, C: Cell, H: KeyedHandler<K, C::Value>> KeyedStage<K, C, H> {
     #[inline(always)]
     fn fetch_state(&self, ahead: usize) {
-        if let Some(index) = self.ring.peek(ahead) {
+        if let Some(index) = self.ring.peek(ahead)
+            && index >= FAR
+        {
             self.reader.fetch_state(index);
         }
     }
 
     #[inline(always)]
     fn fetch_value(&self, ahead: usize) {
-        if let Some(index) = self.ring.peek(ahead) {
+        if let Some(index) = self.ring.peek(ahead)
+            && index >= FAR
+        {
             self.reader.fetch_value(index);
         }
     }
@@ -341,7 +348,7 @@ impl<K, C: Cell, H: KeyedHandler<K, C::Value>> Stage for KeyedStage<K, C, H> {
         self.ring.core().pass(self.ring.position());
     }
 
-    /// A run of items, whose cells are asked for a few items ahead.
+    /// A run of items, whose cells, if they are far, are asked for a few items ahead.
     #[inline(always)]
     fn handle_some(&mut self, most: usize) -> usize {
         for ahead in 0..STATE_AHEAD {
