@@ -157,9 +157,9 @@ impl<'a, P: Produce, C: Consume> Pair<'a, P, C> {
     /// A pair of sides; each run is of `dispatches`.
     pub fn new((producer, consumer): (P, C), load: &'a Load, cadence: Cadence) -> Self {
         let dispatches = match (cadence, short()) {
-            (Cadence::Sweep, true) => 150_000,
-            (Cadence::Every(pause), true) if pause.as_micros() < 100 => 400_000,
-            (_, true) => 1_000_000,
+            (Cadence::Sweep, true) => 100_000,
+            (Cadence::Every(pause), true) if pause.as_micros() < 100 => 150_000,
+            (_, true) => 300_000,
             (Cadence::Sweep, false) => 1_000_000,
             (_, false) => 4_000_000,
         };
@@ -290,7 +290,7 @@ pub struct Case {
 
 /// Rounds a case.
 pub fn rounds() -> usize {
-    if short() { 7 } else { 15 }
+    if short() { 5 } else { 15 }
 }
 
 /// Places of every queue: each key may be pending.
