@@ -243,7 +243,9 @@ impl<V> FoldCell<V> {
             unsafe {
                 if former == FULL {
                     let new = fold(Some((*total).assume_init_ref()))?;
-                    Ok(Some(std::mem::replace((*total).assume_init_mut(), new)))
+                    let old = std::mem::replace((*total).assume_init_mut(), new);
+                    // What needs no drop is not carried out.
+                    Ok(std::mem::needs_drop::<V>().then_some(old))
                 } else {
                     (*total).write(fold(None)?);
                     Ok(None)
@@ -610,6 +612,10 @@ impl<K, V> WriterEnd<K, FoldCell<V>> {
         fold: impl FnOnce(Option<&V>) -> Result<V, E>,
     ) -> Folded<E> {
         let spot = self.table.get(index);
+        // Both at once, and both to be written: a look at the state would bring its line to be read
+        // only, and the hold would ask for it again.
+        fetch_for_writing(spot.state);
+        spot.cell.fetch_for_writer(WRITER);
         spot.cell.fold(spot.state, may_start, fold)
     }
 }
