@@ -128,6 +128,7 @@ mod engine;
 mod fence;
 mod handler;
 mod keyed;
+mod keyed_batch;
 mod lifecycle;
 mod refusal;
 mod ring;
@@ -152,6 +153,7 @@ pub use conflation::{Conflation, ConflationHandler, ConflationProducer, Conflati
 pub use control::{Worker, WorkerQueue};
 pub use handler::{Panicked, WorkerError};
 pub use keyed::{DispatchError, KeyHandle, Retired, TooManyKeys};
+pub use keyed_batch::KeyedBatchError;
 pub use lifecycle::{CloseReason, Counters};
 pub use refusal::{BatchError, Refusal, SendError};
 pub use ring::CapacityError;

@@ -7,6 +7,8 @@
 #![allow(unreachable_pub, reason = "each bench is a crate of its own around this module")]
 #![allow(dead_code, reason = "each bench uses its part of the shared harness")]
 
+pub mod keyed;
+
 use std::time::Instant;
 
 /// One contender of a case.

@@ -45,15 +45,28 @@ use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// What the two ends and the table need to know of a cell.
+/// What the two ends and the table need to know of a cell. Its state byte lies elsewhere, see
+/// [`States`]; every call is given the one of its cell.
 pub(super) trait Cell: Sized {
     type Value;
+    /// The state of a fresh cell.
+    const FRESH: u8;
     fn new() -> Self;
     /// Takes the pending value. Called by the reader alone, with the hand it keeps for this cell.
     ///
     /// # Safety
-    /// `hand` started as [`READER`] and is changed by this cell's `take` alone.
-    unsafe fn take(&self, hand: &mut u8) -> Option<Self::Value>;
+    /// `state` is this cell's; `hand` started as [`READER`] and is changed by this cell's `take`
+    /// alone.
+    unsafe fn take(&self, state: &AtomicU8, hand: &mut u8) -> Option<Self::Value>;
+    /// Asks for what the reader will need of the cell in a moment.
+    fn fetch_for_reader(&self, state: &AtomicU8);
+    /// Asks for what the writer will need of the cell in a moment.
+    fn fetch_for_writer(&self, hand: u8);
+    /// Drops the pending value, if there is one.
+    ///
+    /// # Safety
+    /// `state` is the last one of this cell, which nobody uses any more.
+    unsafe fn wipe(&self, state: u8);
 }
 
 const READER: u8 = 0;
@@ -62,33 +75,26 @@ const MIDDLE: u8 = 2;
 const SLOT: u8 = 3;
 const DIRTY: u8 = 4;
 
-/// The newest value of one key. Slots come first: 64-byte values get a cache line each, small ones
-/// share the state's.
+/// The newest value of one key.
 #[repr(C)]
 pub(super) struct LatestCell<V> {
     slots: [UnsafeCell<MaybeUninit<V>>; 3],
-    state: AtomicU8,
 }
 
 impl<V> LatestCell<V> {
-    #[inline]
-    fn is_dirty(&self) -> bool {
-        self.state.load(Acquire) & DIRTY != 0
-    }
-
     /// Puts the newest value in; the one that it supersedes comes back.
     ///
     /// # Safety
-    /// The caller is the only writer; `hand` started as [`WRITER`] and is changed by this cell's
-    /// `publish` and `retract` alone.
+    /// `state` is this cell's; the caller is the only writer; `hand` started as [`WRITER`] and is
+    /// changed by this cell's `publish` and `retract` alone.
     #[inline(always)]
-    unsafe fn publish(&self, hand: &mut u8, value: V) -> Option<V> {
+    unsafe fn publish(&self, state: &AtomicU8, hand: &mut u8, value: V) -> Option<V> {
         self.slots[usize::from(*hand)].with_mut(|slot| {
             // SAFETY: the writer's own slot (invariant 1).
             unsafe { (*slot).write(value) };
         });
         // SAFETY: the promise is handed on.
-        let superseded = unsafe { self.exchange(hand, DIRTY) };
+        let superseded = unsafe { self.exchange(state, hand, DIRTY) };
         if superseded.is_none() {
             // The slot that came back is the reader's old one and lies in the reader's cache. The
             // key's next value will be written there; until then its lines have time to come.
@@ -100,10 +106,11 @@ impl<V> LatestCell<V> {
     /// Swaps the slot in hand in and moves the value, if one comes back, out.
     ///
     /// # Safety
-    /// `hand` is the caller's own slot of this cell, and it is full exactly if `mark` is [`DIRTY`].
+    /// `state` is this cell's; `hand` is the caller's own slot of it, and it is full exactly if
+    /// `mark` is [`DIRTY`].
     #[inline(always)]
-    unsafe fn exchange(&self, hand: &mut u8, mark: u8) -> Option<V> {
-        let former = self.state.swap(*hand | mark, AcqRel);
+    unsafe fn exchange(&self, state: &AtomicU8, hand: &mut u8, mark: u8) -> Option<V> {
+        let former = state.swap(*hand | mark, AcqRel);
         *hand = former & SLOT;
         (former & DIRTY != 0).then(|| {
             self.slots[usize::from(*hand)].with(|slot| {
@@ -117,22 +124,32 @@ impl<V> LatestCell<V> {
 
 impl<V> Cell for LatestCell<V> {
     type Value = V;
+    const FRESH: u8 = MIDDLE;
 
     fn new() -> Self {
-        let slots = std::array::from_fn(|_| UnsafeCell::new(MaybeUninit::uninit()));
-        Self { slots, state: AtomicU8::new(MIDDLE) }
+        Self { slots: std::array::from_fn(|_| UnsafeCell::new(MaybeUninit::uninit())) }
     }
 
     #[inline(always)]
-    unsafe fn take(&self, hand: &mut u8) -> Option<V> {
+    unsafe fn take(&self, state: &AtomicU8, hand: &mut u8) -> Option<V> {
         // SAFETY: the reader's slot is empty; the rest is the caller's promise.
-        unsafe { self.exchange(hand, 0) }
+        unsafe { self.exchange(state, hand, 0) }
     }
-}
 
-impl<V> Drop for LatestCell<V> {
-    fn drop(&mut self) {
-        let state = self.state.load(Acquire);
+    #[inline(always)]
+    fn fetch_for_reader(&self, state: &AtomicU8) {
+        if FETCHES {
+            // A guess: the writer may still swap another one in.
+            self.slots[usize::from(state.load(Relaxed) & SLOT)].with(fetch_for_reading);
+        }
+    }
+
+    #[inline(always)]
+    fn fetch_for_writer(&self, hand: u8) {
+        self.slots[usize::from(hand)].with(fetch_for_writing);
+    }
+
+    unsafe fn wipe(&self, state: u8) {
         if state & DIRTY != 0 {
             self.slots[usize::from(state & SLOT)].with_mut(|slot| {
                 // SAFETY: nobody else is left, and the dirty bit says that the slot is full.
@@ -141,6 +158,9 @@ impl<V> Drop for LatestCell<V> {
         }
     }
 }
+
+/// Whether memory is asked for ahead of its use.
+const FETCHES: bool = cfg!(all(target_arch = "x86_64", not(feature = "loom"), not(miri)));
 
 /// Asks for the first lines of a place, to be written soon. A hint: nothing is read or waited for.
 #[inline(always)]
@@ -158,6 +178,20 @@ fn fetch_for_writing<T>(place: *const T) {
     let _ = place;
 }
 
+/// Asks for the first lines of a place, to be read soon. A hint, too.
+#[inline(always)]
+fn fetch_for_reading<T>(place: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(feature = "loom"), not(miri)))]
+    for line in 0..size_of::<T>().div_ceil(64).min(4) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let address = place.cast::<i8>().wrapping_add(line * 64);
+        // SAFETY: the instruction changes nothing and faults on no address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(feature = "loom"), not(miri))))]
+    let _ = place;
+}
+
 const CLEAN: u8 = 0;
 const FULL: u8 = 1;
 const HELD: u8 = 2;
@@ -166,7 +200,6 @@ const HELD: u8 = 2;
 #[repr(C)]
 pub(super) struct FoldCell<V> {
     total: UnsafeCell<MaybeUninit<V>>,
-    state: AtomicU8,
 }
 
 /// What a fold did.
@@ -185,27 +218,34 @@ pub(super) enum Folded<E> {
 impl<V> FoldCell<V> {
     /// Replaces the total by `fold` of it. On a clean cell the fold gets `None`, and is not called
     /// at all unless the caller `may_start` a new total.
-    fn fold<E>(&self, may_start: bool, fold: impl FnOnce(Option<&V>) -> Result<V, E>) -> Folded<E> {
+    fn fold<E>(
+        &self,
+        state: &AtomicU8,
+        may_start: bool,
+        fold: impl FnOnce(Option<&V>) -> Result<V, E>,
+    ) -> Folded<E> {
         let former = loop {
-            match self.state.load(Acquire) {
+            match state.load(Acquire) {
                 CLEAN if !may_start => return Folded::Clean,
-                HELD => self.wait_for_reader(),
-                state => {
-                    if self.state.compare_exchange(state, HELD, Acquire, Relaxed).is_ok() {
-                        break state;
+                HELD => wait_for_other(state),
+                seen => {
+                    if state.compare_exchange(seen, HELD, Acquire, Relaxed).is_ok() {
+                        break seen;
                     }
                 }
             }
         };
         // Lets go also when the fold unwinds: as it was.
-        let mut hold = Hold { state: &self.state, then: former };
+        let mut hold = Hold { state, then: former };
         let old = self.total.with_mut(|total| {
             // SAFETY: the cell is held, so nobody else touches the total; it is full if `former`
             // says so, and then replaced as a whole.
             unsafe {
                 if former == FULL {
                     let new = fold(Some((*total).assume_init_ref()))?;
-                    Ok(Some(std::mem::replace((*total).assume_init_mut(), new)))
+                    let old = std::mem::replace((*total).assume_init_mut(), new);
+                    // What needs no drop is not carried out.
+                    Ok(std::mem::needs_drop::<V>().then_some(old))
                 } else {
                     (*total).write(fold(None)?);
                     Ok(None)
@@ -224,11 +264,11 @@ impl<V> FoldCell<V> {
         }
     }
 
-    fn take_total(&self) -> Option<V> {
+    fn take_total(&self, state: &AtomicU8) -> Option<V> {
         loop {
-            match self.state.compare_exchange(FULL, HELD, Acquire, Relaxed) {
+            match state.compare_exchange(FULL, HELD, Acquire, Relaxed) {
                 Ok(_) => break,
-                Err(HELD) => self.wait_for_reader(),
+                Err(HELD) => wait_for_other(state),
                 Err(_) => return None,
             }
         }
@@ -236,16 +276,16 @@ impl<V> FoldCell<V> {
             // SAFETY: the cell was full and is held; it is marked clean before anybody else looks.
             unsafe { (*total).assume_init_read() }
         });
-        self.state.store(CLEAN, Release);
+        state.store(CLEAN, Release);
         Some(total)
     }
+}
 
-    #[cold]
-    fn wait_for_reader(&self) {
-        let mut turn = 0;
-        while self.state.load(Relaxed) == HELD {
-            wait_out(&mut turn);
-        }
+#[cold]
+fn wait_for_other(state: &AtomicU8) {
+    let mut turn = 0;
+    while state.load(Relaxed) == HELD {
+        wait_out(&mut turn);
     }
 }
 
@@ -262,20 +302,29 @@ impl Drop for Hold<'_> {
 
 impl<V> Cell for FoldCell<V> {
     type Value = V;
+    const FRESH: u8 = CLEAN;
 
     fn new() -> Self {
-        Self { total: UnsafeCell::new(MaybeUninit::uninit()), state: AtomicU8::new(CLEAN) }
+        Self { total: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
     #[inline(always)]
-    unsafe fn take(&self, _hand: &mut u8) -> Option<V> {
-        self.take_total()
+    unsafe fn take(&self, state: &AtomicU8, _hand: &mut u8) -> Option<V> {
+        self.take_total(state)
     }
-}
 
-impl<V> Drop for FoldCell<V> {
-    fn drop(&mut self) {
-        if self.state.load(Acquire) == FULL {
+    #[inline(always)]
+    fn fetch_for_reader(&self, _state: &AtomicU8) {
+        self.total.with(fetch_for_writing);
+    }
+
+    #[inline(always)]
+    fn fetch_for_writer(&self, _hand: u8) {
+        self.total.with(fetch_for_writing);
+    }
+
+    unsafe fn wipe(&self, state: u8) {
+        if state == FULL {
             self.total.with_mut(|total| {
                 // SAFETY: nobody else is left, and the state says that the total is there.
                 unsafe { (*total).assume_init_drop() };
@@ -284,19 +333,93 @@ impl<V> Drop for FoldCell<V> {
     }
 }
 
-/// A cell and its key, on cache lines that no other key touches.
-#[repr(C, align(64))]
-struct Keyed<K, C> {
-    cell: C,
-    key: UnsafeCell<Option<K>>,
+/// A cell on cache lines that no other key's touches.
+#[repr(align(64))]
+struct Alone<C>(C);
+
+/// State bytes on one line.
+#[cfg(not(feature = "loom"))]
+const PER_LINE: usize = 64;
+#[cfg(feature = "loom")]
+const PER_LINE: usize = 2;
+
+/// A chunk has at least so many lines of state bytes, if it has as many keys: in the chunks below
+/// that each byte has a line of its own.
+#[cfg(not(feature = "loom"))]
+const LEAST_LINES: usize = 4096;
+#[cfg(feature = "loom")]
+const LEAST_LINES: usize = 2;
+
+/// The state bytes of a chunk's cells, apart from the values.
+///
+/// A byte beside its values costs a line a key: one more to travel on every delivery, and one more to
+/// be held in the cache on every dispatch. With few keys that is worth it, because the two sides meet
+/// on a shared line all the time; with many it is not. So the first four thousand keys have lines of
+/// their own, and the many behind them share lines, neighbours not the same one: the keys that were
+/// first seen are often the busiest.
+struct States {
+    lines: Box<[Line]>,
+    /// log2 of the number of lines.
+    shift: u32,
+}
+
+#[repr(align(64))]
+struct Line([AtomicU8; PER_LINE]);
+
+impl States {
+    fn new(keys: usize, fresh: u8) -> Option<Self> {
+        let count = (keys / PER_LINE).max(LEAST_LINES.min(keys)).next_power_of_two();
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(count).ok()?;
+        lines.extend((0..count).map(|_| Line(std::array::from_fn(|_| AtomicU8::new(fresh)))));
+        Some(Self { lines: lines.into_boxed_slice(), shift: count.ilog2() })
+    }
+
+    #[inline(always)]
+    fn get(&self, place: usize) -> &AtomicU8 {
+        let line = &self.lines[place & (self.lines.len() - 1)];
+        &line.0[(place >> self.shift) & (PER_LINE - 1)]
+    }
+}
+
+/// Some cells, their states and their keys.
+struct Chunk<K, C: Cell> {
+    cells: Box<[Alone<C>]>,
+    states: States,
+    keys: Box<[UnsafeCell<Option<K>>]>,
 }
 
 // SAFETY: values go from one thread to another (`Value: Send`), one side at a time by the cells'
 // protocols. Keys are read by both (`K: Sync`), and dropped by either (`K: Send`); they are written
 // when nobody reads (invariant 2).
-unsafe impl<K: Send + Sync, C: Cell<Value: Send>> Sync for Keyed<K, C> {}
+unsafe impl<K: Send + Sync, C: Cell<Value: Send>> Sync for Chunk<K, C> {}
 // SAFETY: as above; nothing in it is tied to a thread.
-unsafe impl<K: Send, C: Cell<Value: Send>> Send for Keyed<K, C> {}
+unsafe impl<K: Send, C: Cell<Value: Send>> Send for Chunk<K, C> {}
+
+impl<K, C: Cell> Chunk<K, C> {
+    /// `None` if there is no memory for it.
+    fn new(length: usize) -> Option<Self> {
+        let (mut cells, mut keys) = (Vec::new(), Vec::new());
+        cells.try_reserve_exact(length).ok()?;
+        keys.try_reserve_exact(length).ok()?;
+        cells.extend((0..length).map(|_| Alone(C::new())));
+        keys.extend((0..length).map(|_| UnsafeCell::new(None)));
+        Some(Self {
+            cells: cells.into_boxed_slice(),
+            states: States::new(length.next_power_of_two(), C::FRESH)?,
+            keys: keys.into_boxed_slice(),
+        })
+    }
+}
+
+impl<K, C: Cell> Drop for Chunk<K, C> {
+    fn drop(&mut self) {
+        for (place, cell) in self.cells.iter().enumerate() {
+            // SAFETY: nobody else is left, and the state is this cell's.
+            unsafe { cell.0.wipe(self.states.get(place).load(Acquire)) };
+        }
+    }
+}
 
 #[cfg(not(feature = "loom"))]
 const FIRST_CHUNK: u32 = 64;
@@ -305,19 +428,28 @@ const FIRST_CHUNK: u32 = 2;
 const CHUNKS: usize = 32 - FIRST_CHUNK.trailing_zeros() as usize;
 
 /// Chunks of cells, each twice as long as the one before. They never move.
-struct Table<K, C> {
-    chunks: [Chunk<K, C>; CHUNKS],
+struct Table<K, C: Cell> {
+    chunks: [OnceLock<Chunk<K, C>>; CHUNKS],
 }
 
-type Chunk<K, C> = OnceLock<Box<[Keyed<K, C>]>>;
+/// Where a key is.
+struct Spot<'a, K, C: Cell> {
+    cell: &'a C,
+    state: &'a AtomicU8,
+    key: &'a UnsafeCell<Option<K>>,
+}
 
 impl<K, C: Cell> Table<K, C> {
     #[inline(always)]
-    fn get(&self, index: u32) -> &Keyed<K, C> {
+    fn get(&self, index: u32) -> Spot<'_, K, C> {
         let (chunk, place) = locate(index);
         // An index is handed out only after its chunk was made.
-        let cells: &[Keyed<K, C>] = self.chunks[chunk].get().map_or(&[], |cells| cells);
-        &cells[place]
+        let Some(chunk) = self.chunks[chunk].get() else { unmade() };
+        Spot {
+            cell: &chunk.cells[place].0,
+            state: chunk.states.get(place),
+            key: &chunk.keys[place],
+        }
     }
 
     /// Makes the chunk of `index` if need be, no longer than `max_keys` asks for. `false` if there
@@ -328,13 +460,13 @@ impl<K, C: Cell> Table<K, C> {
             return true;
         }
         let length = (FIRST_CHUNK << chunk).min(max_keys - (index - place as u32)) as usize;
-        let mut cells = Vec::new();
-        if cells.try_reserve_exact(length).is_err() {
-            return false;
-        }
-        cells.extend((0..length).map(|_| Keyed { cell: C::new(), key: UnsafeCell::new(None) }));
-        self.chunks[chunk].set(cells.into_boxed_slice()).is_ok()
+        Chunk::new(length).is_some_and(|made| self.chunks[chunk].set(made).is_ok())
     }
+}
+
+#[cold]
+fn unmade() -> ! {
+    unreachable!("an index without a cell")
 }
 
 #[inline(always)]
@@ -361,7 +493,7 @@ pub(super) fn table<K, C: Cell>(max_keys: u32) -> (WriterEnd<K, C>, ReaderEnd<K,
 }
 
 /// The producer's end: what it keeps of each cell lies close together, apart from the cells.
-pub(super) struct WriterEnd<K, C> {
+pub(super) struct WriterEnd<K, C: Cell> {
     table: Arc<Table<K, C>>,
     entries: Vec<Entry>,
     /// Retired indices, oldest first, with the position that the reader must have passed.
@@ -427,11 +559,31 @@ impl<K, C: Cell> WriterEnd<K, C> {
         });
     }
 
+    /// Asks for what this end keeps of a cell. Comes before
+    /// [`fetch_cell`](Self::fetch_cell), which reads it.
+    #[inline(always)]
+    pub(super) fn fetch_entry(&self, index: u32) {
+        if FETCHES {
+            fetch_for_writing(self.entries.as_ptr().wrapping_add(index as usize));
+        }
+    }
+
+    /// Asks for a cell that will be written to in a moment. Any index will do.
+    #[inline(always)]
+    pub(super) fn fetch_cell(&self, index: u32) {
+        if FETCHES && let Some(entry) = self.entries.get(index as usize) {
+            let spot = self.table.get(index);
+            fetch_for_writing(spot.state);
+            spot.cell.fetch_for_writer(entry.hand);
+        }
+    }
+
     /// Takes a value back that the reader will never look for.
     pub(super) fn retract(&mut self, index: u32) -> Option<C::Value> {
         let hand = &mut self.entries[index as usize].hand;
+        let spot = self.table.get(index);
         // SAFETY: `hand` is this end's empty slot, which may be swapped in just as the reader's.
-        unsafe { self.table.get(index).cell.take(hand) }
+        unsafe { spot.cell.take(spot.state, hand) }
     }
 }
 
@@ -440,12 +592,13 @@ impl<K, V> WriterEnd<K, LatestCell<V>> {
     #[inline(always)]
     pub(super) fn publish(&mut self, index: u32, value: V) -> Option<V> {
         let hand = &mut self.entries[index as usize].hand;
+        let spot = self.table.get(index);
         // SAFETY: this is the only writer's end, and the hand is the one kept for this cell.
-        unsafe { self.table.get(index).cell.publish(hand, value) }
+        unsafe { spot.cell.publish(spot.state, hand, value) }
     }
 
     pub(super) fn is_dirty(&self, index: u32) -> bool {
-        self.table.get(index).cell.is_dirty()
+        self.table.get(index).state.load(Acquire) & DIRTY != 0
     }
 }
 
@@ -458,12 +611,17 @@ impl<K, V> WriterEnd<K, FoldCell<V>> {
         may_start: bool,
         fold: impl FnOnce(Option<&V>) -> Result<V, E>,
     ) -> Folded<E> {
-        self.table.get(index).cell.fold(may_start, fold)
+        let spot = self.table.get(index);
+        // Both at once, and both to be written: a look at the state would bring its line to be read
+        // only, and the hold would ask for it again.
+        fetch_for_writing(spot.state);
+        spot.cell.fetch_for_writer(WRITER);
+        spot.cell.fold(spot.state, may_start, fold)
     }
 }
 
 /// The consumer's end.
-pub(super) struct ReaderEnd<K, C> {
+pub(super) struct ReaderEnd<K, C: Cell> {
     table: Arc<Table<K, C>>,
     /// The slot in hand of each cell; grows by whole chunks.
     hands: Vec<u8>,
@@ -477,8 +635,28 @@ impl<K, C: Cell> ReaderEnd<K, C> {
             self.reach_for(index);
         }
         let hand = &mut self.hands[index as usize];
+        let spot = self.table.get(index);
         // SAFETY: this is the only reader's end, and the hand is the one kept for this cell.
-        unsafe { self.table.get(index).cell.take(hand) }
+        unsafe { spot.cell.take(spot.state, hand) }
+    }
+
+    /// Asks for the state of a key whose index came out of the ring. Comes before
+    /// [`fetch_value`](Self::fetch_value), which reads it.
+    #[inline(always)]
+    pub(super) fn fetch_state(&self, index: u32) {
+        if FETCHES {
+            fetch_for_writing(self.table.get(index).state);
+        }
+    }
+
+    /// Asks for the value of a key, and the key.
+    #[inline(always)]
+    pub(super) fn fetch_value(&self, index: u32) {
+        if FETCHES {
+            let spot = self.table.get(index);
+            spot.cell.fetch_for_reader(spot.state);
+            spot.key.with(fetch_for_reading);
+        }
     }
 
     /// Shows the key of an index. The place of the ring that named it is passed only after this has

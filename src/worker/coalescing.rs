@@ -1,16 +1,17 @@
 //! The worker that folds the values of each key into one total, exactly once.
 
 use super::builder::{Builder, KeyedKind, StartError, sealed::Sealed};
-use super::cell::{FoldCell, Folded};
+use super::cell::{FoldCell, Folded, WriterEnd};
 use super::completion::{Completion, Outcome};
 use super::control::{Worker, WorkerQueue};
 use super::dedicated::spawn;
 use super::engine::Engine;
-use super::handler::{WorkerError, catch};
+use super::handler::{Panicked, WorkerError, catch};
 use super::keyed::{
     DispatchError, KeyHandle, KeyedHandler, KeyedProducer, KeyedStage, Patient, Retired,
     TooManyKeys, keyed,
 };
+use super::keyed_batch::{KeyedBatchError, Put, dispatch_all};
 use super::stepper::Stepper;
 use std::borrow::Borrow;
 use std::error::Error;
@@ -198,7 +199,7 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         match self.half.resolve(key) {
-            Some(index) => self.put(index, value, Patient::Yes),
+            Some(index) => put_one::<K, V, H, S>(&mut self.half, index, value, Patient::Yes),
             None => Err(self.half.no_room_for_key(value)),
         }
     }
@@ -214,7 +215,7 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         match self.half.resolve(key) {
-            Some(index) => self.put(index, value, Patient::No),
+            Some(index) => put_one::<K, V, H, S>(&mut self.half, index, value, Patient::No),
             None => Err(self.half.no_room_for_key(value)),
         }
     }
@@ -259,7 +260,7 @@ where
     #[inline]
     pub fn dispatch_at(&mut self, handle: KeyHandle, value: V) -> Result<(), DispatchError<V>> {
         match self.half.index_of(handle) {
-            Some(index) => self.put(index, value, Patient::Yes),
+            Some(index) => put_one::<K, V, H, S>(&mut self.half, index, value, Patient::Yes),
             None => Err(DispatchError::Retired(value)),
         }
     }
@@ -271,46 +272,100 @@ where
     #[inline]
     pub fn try_dispatch_at(&mut self, handle: KeyHandle, value: V) -> Result<(), DispatchError<V>> {
         match self.half.index_of(handle) {
-            Some(index) => self.put(index, value, Patient::No),
+            Some(index) => put_one::<K, V, H, S>(&mut self.half, index, value, Patient::No),
             None => Err(DispatchError::Retired(value)),
         }
     }
 
+    /// Folds the values of an iterator, in order, waiting for places as needed; how many it was.
+    ///
+    /// Their cells are asked for 16 values ahead. Keys that become pending are published up to 32 at
+    /// a time, with one store and at most one wake, and are out of sight until then, so a slow
+    /// iterator delays what came before it.
+    ///
+    /// # Errors
+    /// [`KeyedBatchError`], with the values that were taken from the iterator and refused. Pass `&mut
+    /// iterator` to keep those behind them.
     #[inline]
-    fn put(&mut self, index: u32, value: V, patient: Patient) -> Result<(), DispatchError<V>> {
-        if let Some(reason) = self.half.core().refuses() {
-            return Err(DispatchError::Closed(value, reason));
-        }
-        let mut value = value;
-        loop {
-            let may_start = self.half.has_room();
-            // Kept to be handed back; where `Clone` is a copy, so is this.
-            let spare = value.clone();
-            let folded = self.half.writer.fold(index, may_start, |total| {
-                catch(|| {
-                    let mut total = total.cloned().unwrap_or_default();
-                    H::coalesce(&mut total, value);
-                    total
-                })
-            });
+    pub fn dispatch_all(
+        &mut self,
+        items: impl IntoIterator<Item = (KeyHandle, V)>,
+    ) -> Result<u64, KeyedBatchError<V>> {
+        let put = |writer: &mut WriterEnd<K, FoldCell<V>>, index, value| {
+            let (folded, spare) = fold_one::<K, V, H>(writer, index, true, value);
             match folded {
-                Folded::Fresh => {
-                    let Err(refusal) = self.half.push(index) else { return Ok(()) };
-                    // It is there: the consumer never looks at an index that it was not given.
-                    let total = self.half.writer.retract(index);
-                    return total.map_or(Ok(()), |total| Err(refusal.of(total)));
-                }
-                Folded::Merged => {
-                    self.half.count_conflated();
-                    return Ok(());
-                }
-                Folded::Clean => match self.half.make_room(patient) {
-                    Ok(()) => value = spare,
-                    Err(refusal) => return Err(refusal.of(spare)),
-                },
-                Folded::Failed(panicked) => {
-                    return Err(DispatchError::CoalescePanicked(spare, panicked));
-                }
+                // There is a place, so a clean key was started.
+                Folded::Fresh | Folded::Clean => Put::Fresh,
+                Folded::Merged => Put::Merged,
+                Folded::Failed(panicked) => Put::Failed(spare, panicked),
+            }
+        };
+        dispatch_all(&mut self.half, items.into_iter(), put, |half, index, value| {
+            put_one::<K, V, H, S>(half, index, value, Patient::Yes)
+        })
+    }
+}
+
+/// Folds a value into a total, or starts one if there is a place for it; and gives the value back,
+/// for those who must.
+#[inline(always)]
+fn fold_one<K, V, H>(
+    writer: &mut WriterEnd<K, FoldCell<V>>,
+    index: u32,
+    may_start: bool,
+    value: V,
+) -> (Folded<Panicked>, V)
+where
+    V: Default + Clone,
+    H: CoalescingHandler<K, V>,
+{
+    // Kept to be handed back; where `Clone` is a copy, so is this.
+    let spare = value.clone();
+    let folded = writer.fold(index, may_start, |total| {
+        catch(|| {
+            let mut total = total.cloned().unwrap_or_default();
+            H::coalesce(&mut total, value);
+            total
+        })
+    });
+    (folded, spare)
+}
+
+#[inline]
+fn put_one<K, V, H, S>(
+    half: &mut KeyedProducer<K, FoldCell<V>, S>,
+    index: u32,
+    value: V,
+    patient: Patient,
+) -> Result<(), DispatchError<V>>
+where
+    V: Default + Clone,
+    H: CoalescingHandler<K, V>,
+{
+    if let Some(reason) = half.core().refuses() {
+        return Err(DispatchError::Closed(value, reason));
+    }
+    let mut value = value;
+    loop {
+        let may_start = half.has_room();
+        let (folded, spare) = fold_one::<K, V, H>(&mut half.writer, index, may_start, value);
+        match folded {
+            Folded::Fresh => {
+                let Err(refusal) = half.push(index) else { return Ok(()) };
+                // It is there: the consumer never looks at an index that it was not given.
+                let total = half.writer.retract(index);
+                return total.map_or(Ok(()), |total| Err(refusal.of(total)));
+            }
+            Folded::Merged => {
+                half.count_conflated();
+                return Ok(());
+            }
+            Folded::Clean => match half.make_room(patient) {
+                Ok(()) => value = spare,
+                Err(refusal) => return Err(refusal.of(spare)),
+            },
+            Folded::Failed(panicked) => {
+                return Err(DispatchError::CoalescePanicked(spare, panicked));
             }
         }
     }

@@ -6,7 +6,7 @@ use super::completion::{Completion, Outcome};
 use super::control::WorkerQueue;
 use super::engine::Stage;
 use super::handler::{Panicked, WorkerError, catch};
-use super::lifecycle::{CloseReason, Core};
+use super::lifecycle::{Attention, CloseReason, Core};
 use super::refusal::Refusal;
 use super::ring::{CapacityError, PopCursor};
 use super::slots::{RingConsumer, RingProducer, ring};
@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// Names a key of one producer without its hash. Cheap to copy, good until the key is retired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KeyHandle {
-    index: u32,
-    stamp: u32,
+    pub(super) index: u32,
+    pub(super) stamp: u32,
 }
 
 /// Why a value was not taken. The value is inside.
@@ -114,8 +114,8 @@ pub(super) struct KeyedProducer<K, C: Cell, S> {
     keys: HashMap<K, u32, S>,
     pub(super) writer: WriterEnd<K, C>,
     pub(super) ring: RingProducer<u32>,
-    pushed: u64,
-    conflated: u64,
+    pub(super) pushed: u64,
+    pub(super) conflated: u64,
     /// One producer at a time: it may move to another thread, not be shared.
     _not_sync: PhantomData<std::cell::Cell<()>>,
 }
@@ -278,6 +278,14 @@ pub(super) trait KeyedHandler<K, V> {
     fn into_user(self) -> Self::User;
 }
 
+/// How many items ahead the consumer asks for a cell's state.
+const STATE_AHEAD: usize = 6;
+/// How many items ahead it asks for the value, which the state names.
+const VALUE_AHEAD: usize = 3;
+/// The first index that it asks ahead for. The cells of fewer keys stay in the caches, where a line
+/// asked for early is a line taken from a producer that is about to write to it again.
+const FAR: u32 = 16_384;
+
 /// The consuming half of a keyed worker.
 pub(super) struct KeyedStage<K, C: Cell, H> {
     pub(super) ring: RingConsumer<u32>,
@@ -287,6 +295,25 @@ pub(super) struct KeyedStage<K, C: Cell, H> {
 }
 
 impl<K, C: Cell, H: KeyedHandler<K, C::Value>> KeyedStage<K, C, H> {
+    #[inline(always)]
+    fn fetch_state(&self, ahead: usize) {
+        if let Some(index) = self.ring.peek(ahead)
+            && index >= FAR
+        {
+            self.reader.fetch_state(index);
+        }
+    }
+
+    #[inline(always)]
+    fn fetch_value(&self, ahead: usize) {
+        if let Some(index) = self.ring.peek(ahead)
+            && index >= FAR
+        {
+            self.reader.fetch_value(index);
+        }
+    }
+
+    #[cold]
     fn report(&mut self, error: WorkerError<H::Error>) {
         self.ring.core().count_error();
         // A panic in the report of an error has nobody left to be reported to.
@@ -319,6 +346,28 @@ impl<K, C: Cell, H: KeyedHandler<K, C::Value>> Stage for KeyedStage<K, C, H> {
             }
         }
         self.ring.core().pass(self.ring.position());
+    }
+
+    /// A run of items, whose cells, if they are far, are asked for a few items ahead.
+    #[inline(always)]
+    fn handle_some(&mut self, most: usize) -> usize {
+        for ahead in 0..STATE_AHEAD {
+            self.fetch_state(ahead);
+        }
+        for ahead in 0..VALUE_AHEAD {
+            self.fetch_value(ahead);
+        }
+        let mut done = 0;
+        while done < most && self.ring.peek(0).is_some() {
+            if self.ring.core().asks_for_attention() == Attention::Cancelled {
+                break;
+            }
+            self.fetch_state(STATE_AHEAD);
+            self.fetch_value(VALUE_AHEAD);
+            self.handle();
+            done += 1;
+        }
+        done
     }
 
     fn discard(&mut self) {

@@ -127,17 +127,17 @@ impl PopCursor {
         self.head != self.tail_seen
     }
 
+    /// The number of items that wait for certain.
+    #[inline(always)]
+    pub(super) const fn in_sight(&self) -> usize {
+        self.tail_seen.wrapping_sub(self.head)
+    }
+
     /// Takes note of the producer's position and answers anew.
     #[inline]
     pub(super) const fn refresh(&mut self, tail: usize) -> bool {
         self.tail_seen = tail;
         self.has_item()
-    }
-
-    /// How many items wait for certain.
-    #[inline(always)]
-    pub(super) const fn in_sight(&self) -> usize {
-        self.tail_seen.wrapping_sub(self.head)
     }
 
     /// Past `count` items in sight.

@@ -171,6 +171,14 @@ impl<T> RingProducer<T> {
     }
 
     /// What a task waits for room at.
+    /// A number of free places, at least as many as wanted if there are.
+    pub(super) fn room(&mut self, wanted: usize) -> usize {
+        if self.cursor.room() < wanted.max(1) {
+            self.cursor.refresh(self.core.head());
+        }
+        self.cursor.room()
+    }
+
     pub(super) fn door(&mut self) -> Door<'_> {
         Door::new(&self.core, &mut self.cursor)
     }
@@ -263,6 +271,20 @@ impl<T> RingProducer<T> {
             let take = |step| unsafe { self.slots.read(from.wrapping_add(step)) };
             ((0..count).map(take).collect(), reason)
         })
+    }
+}
+
+impl<T: Copy> RingProducer<T> {
+    /// Fills the free place that comes `ahead` places behind the next one, without publishing it.
+    /// `false` if it is not free. See [`publish_filled`](Self::publish_filled).
+    #[inline(always)]
+    pub(super) fn stage(&mut self, ahead: usize, item: T) -> bool {
+        if self.cursor.room() <= ahead {
+            return false;
+        }
+        // SAFETY: this is the only producing end, and the place is free.
+        unsafe { self.slots.write(self.cursor.position().wrapping_add(ahead), item) };
+        true
     }
 }
 
@@ -473,6 +495,17 @@ impl<T> StandingConsumer<T> {
     #[inline(always)]
     pub(super) fn free(&self) {
         self.0.free();
+    }
+}
+
+impl<T: Copy> RingConsumer<T> {
+    /// Looks at an item in sight, `ahead` places behind the next one.
+    #[inline(always)]
+    pub(super) fn peek(&self, ahead: usize) -> Option<T> {
+        // SAFETY: this is the only consuming end, and the position lies below a tail that was read
+        // with acquire, so the place was written; reading a copy takes nothing out.
+        (self.cursor.in_sight() > ahead)
+            .then(|| unsafe { self.slots.read(self.cursor.position().wrapping_add(ahead)) })
     }
 }
 

@@ -87,6 +87,8 @@ macro_rules! measure {
                     producer.dispatch(&key, [round; 8]).unwrap();
                     producer.dispatch_at(handles[key as usize], [number; 8]).unwrap();
                 }
+                let batch = handles.iter().cycle().take(1_000).map(|handle| (*handle, [round; 8]));
+                producer.dispatch_all(batch).unwrap();
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
             eventually("everything is handled", settled);

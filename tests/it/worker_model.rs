@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use tidegate::worker::{
     CoalescingHandler, CoalescingProducer, CoalescingSpWorker, ConflationHandler,
-    ConflationProducer, ConflationSpWorker, Counters, DispatchError, KeyHandle, Outcome, Stepper,
-    WorkerError,
+    ConflationProducer, ConflationSpWorker, Counters, DispatchError, KeyHandle, KeyedBatchError,
+    Outcome, Stepper, WorkerError,
 };
 
 /// Gives every key the same hash.
@@ -76,6 +76,10 @@ trait Producer {
     /// The answer: what came back superseded (conflation), or nothing.
     fn offer(&mut self, key: u8, value: u64) -> Result<Option<u64>, DispatchError<u64>>;
     fn offer_at(&mut self, at: KeyHandle, value: u64) -> Result<Option<u64>, DispatchError<u64>>;
+    fn offer_all(
+        &mut self,
+        items: &mut dyn Iterator<Item = (KeyHandle, u64)>,
+    ) -> Result<u64, KeyedBatchError<u64>>;
     fn handle(&mut self, key: u8) -> Option<KeyHandle>;
     fn forget(&mut self, at: KeyHandle) -> bool;
     fn known(&self) -> usize;
@@ -91,6 +95,13 @@ impl Producer for ConflationProducer<u8, u64, SameHash> {
 
     fn offer_at(&mut self, at: KeyHandle, value: u64) -> Result<Option<u64>, DispatchError<u64>> {
         self.try_dispatch_at(at, value)
+    }
+
+    fn offer_all(
+        &mut self,
+        items: &mut dyn Iterator<Item = (KeyHandle, u64)>,
+    ) -> Result<u64, KeyedBatchError<u64>> {
+        self.dispatch_all(items)
     }
 
     fn handle(&mut self, key: u8) -> Option<KeyHandle> {
@@ -119,6 +130,13 @@ impl Producer for CoalescingProducer<u8, u64, Log, SameHash> {
 
     fn offer_at(&mut self, at: KeyHandle, value: u64) -> Result<Option<u64>, DispatchError<u64>> {
         self.try_dispatch_at(at, value).map(|()| None)
+    }
+
+    fn offer_all(
+        &mut self,
+        items: &mut dyn Iterator<Item = (KeyHandle, u64)>,
+    ) -> Result<u64, KeyedBatchError<u64>> {
+        self.dispatch_all(items)
     }
 
     fn handle(&mut self, key: u8) -> Option<KeyHandle> {
@@ -168,10 +186,18 @@ impl From<Result<Option<u64>, DispatchError<u64>>> for Answer {
     fn from(result: Result<Option<u64>, DispatchError<u64>>) -> Self {
         match result {
             Ok(superseded) => Self::Taken(superseded),
-            Err(DispatchError::Full(_)) => Self::Full,
-            Err(DispatchError::TooManyKeys(_)) => Self::TooManyKeys,
-            Err(DispatchError::Retired(_)) => Self::Retired,
-            Err(other) => panic!("{other:?}"),
+            Err(error) => Self::of(&error),
+        }
+    }
+}
+
+impl Answer {
+    fn of<V>(error: &DispatchError<V>) -> Self {
+        match error {
+            DispatchError::Full(_) => Self::Full,
+            DispatchError::TooManyKeys(_) => Self::TooManyKeys,
+            DispatchError::Retired(_) => Self::Retired,
+            other => panic!("{other:?}"),
         }
     }
 }
@@ -289,7 +315,21 @@ fn run<P: Producer>(
                     assert_eq!(Answer::from(producer.offer_at(handle, number)), expected);
                 }
             }
-            75..80 => {
+            75..78 => {
+                let known = handles.borrow().clone();
+                // The stepping thread is known from here on: a full ring is an error on it.
+                assert_eq!(stepper.step(0), 0);
+                let count = if known.is_empty() { 0 } else { random.below(60) };
+                let batch: Vec<_> = (0..count)
+                    .map(|step| {
+                        // Mostly handles of the last days, so that not every batch ends early.
+                        let back = random.below(known.len().min(6) as u64) as usize;
+                        (known[known.len() - 1 - back], number * 100 + step)
+                    })
+                    .collect();
+                offer_batch(&mut producer, &mut model, &batch);
+            }
+            78..80 => {
                 let count = handles.borrow().len() as u64;
                 if count > 0 {
                     let at = random.below(count) as usize;
@@ -320,6 +360,43 @@ fn run<P: Producer>(
     assert!(stepper.finish().is_some());
     assert_eq!(log.take(), expected);
     assert!(matches!(producer.offer(0, 0), Err(DispatchError::Closed(0, _))));
+}
+
+/// Offers a batch to both. What the producer refuses is the first that the model refuses, and what
+/// was taken from the iterator behind it; the rest is still in the iterator.
+fn offer_batch<P: Producer>(
+    producer: &mut P,
+    model: &mut Model,
+    batch: &[((KeyHandle, usize, u8), u64)],
+) {
+    let mut items = batch.iter().map(|((handle, ..), value)| (*handle, *value));
+    let answer = producer.offer_all(&mut items);
+    let left: Vec<u64> = items.map(|(_, value)| value).collect();
+    let mut accepted = 0;
+    let mut failure = None;
+    for ((_, usage, key), value) in batch {
+        let expected = if model.uses.get(key) == Some(usage) {
+            model.offer_to::<P>(*usage, *key, *value)
+        } else {
+            Answer::Retired
+        };
+        match expected {
+            Answer::Taken(_) => accepted += 1,
+            other => {
+                failure = Some(other);
+                break;
+            }
+        }
+    }
+    let Some(failure) = failure else {
+        assert_eq!((answer, left), (Ok(accepted as u64), vec![]));
+        return;
+    };
+    let error = answer.unwrap_err();
+    assert_eq!(error.accepted, accepted as u64);
+    assert_eq!(Answer::of(&error.why), failure);
+    let came_back = error.refused.iter().map(|(_, value)| *value).chain(left);
+    assert!(came_back.eq(batch[accepted..].iter().map(|(_, value)| *value)));
 }
 
 const SHAPES: [(usize, usize); 6] = [(1, 1), (1, 12), (2, 5), (3, 8), (8, 6), (64, 10)];

@@ -75,6 +75,41 @@ fn two_keys_share_one_place_and_every_value_is_accounted_for() {
     });
 }
 
+/// A batch whose places are published together, while the other side takes, and may close in the
+/// middle of it: what was accepted is delivered or superseded, what was refused comes back.
+#[test]
+fn a_batch_that_meets_the_consumer_and_the_end_is_accounted_for() {
+    check(2, || {
+        let log = Log::default();
+        let (mut producer, stepper) = ConflationSpWorker::builder()
+            .capacity(2)
+            .max_keys(2)
+            .stepped::<u32, u32, _>(log.clone())
+            .unwrap();
+        let queue = stepper.queue();
+        let (one, two) = (producer.key(&1).unwrap(), producer.key(&2).unwrap());
+        producer.dispatch_at(one, 1).unwrap();
+        let consumer = thread::spawn(move || drop(stepper.finish()));
+        let refused = match producer.dispatch_all([(one, 2), (two, 3), (two, 4)]) {
+            Ok(accepted) => {
+                assert_eq!(accepted, 3);
+                vec![]
+            }
+            Err(error) => {
+                assert!(matches!(error.why, DispatchError::Closed((), _)));
+                error.refused.into_iter().map(|(_, value)| value).collect()
+            }
+        };
+        consumer.join().unwrap();
+        assert!(log.of(1).is_sorted());
+        let newest_of_two = log.of(2).last().copied();
+        assert_eq!(newest_of_two == Some(4), !refused.contains(&4));
+        let counters = queue.counters();
+        assert_eq!(counters.dispatched, counters.handled + counters.conflated);
+        assert_eq!(counters.handled, log.items().len() as u64);
+    });
+}
+
 /// Two keys through one place, both sides sleeping and waking each other. A lost wake would be a
 /// deadlock, which loom reports.
 #[test]
