@@ -30,7 +30,6 @@
 mod configuration;
 mod exit;
 mod inspect;
-mod instruments;
 mod log;
 mod manual;
 mod mock_venue;

@@ -22,6 +22,7 @@ mod error;
 mod feeds;
 mod keys;
 mod live;
+mod played;
 mod raw;
 mod reload;
 mod retune;
@@ -40,5 +41,5 @@ pub use settings::{
     RecordSettings, Recording, Settings, Speed, Start, SubscriberSettings,
 };
 pub use source::{EMBEDDED_DEFAULT, MAX_FILE_BYTES, Source, VENUES};
-pub use time::format as format_duration;
+pub use time::{format as format_duration, parse_wall as parse_wall_time};
 pub use watch::{Watch, WatchError, WatchTiming};

@@ -47,7 +47,7 @@
 //!             }
 //!         }
 //!         Step::Ended => break,
-//!         Step::NextPass { .. } | Step::Jumped { .. } => {}
+//!         Step::NextPass { .. } | Step::Jumped { .. } | Step::Paused => {}
 //!         Step::Damaged { .. } | Step::Unreadable { .. } => {}
 //!     }
 //! }

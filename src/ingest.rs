@@ -6,11 +6,13 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`about`] | which messages of a recording are about an instrument |
 //! | [`feeds`] | what is known of every feed: health, figures, whether somebody wants it |
 //! | [`intake`] | decode, count, dispatch |
 //! | [`player`] | recordings into intakes, a step at a time |
 //! | [`run`] | the loop of a feed's thread |
 
+pub mod about;
 pub mod feeds;
 pub mod intake;
 pub mod player;

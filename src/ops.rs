@@ -4,7 +4,9 @@
 //! |---|---|
 //! | [`admin`] | the routes, and what every answer has in common |
 //! | `answer` | how answers are written |
+//! | `change` | what a request wants changed |
 //! | `limits` | `GET` and `PATCH /v1/limits` |
+//! | `replay` | `GET` and `PATCH /v1/feeds/NAME/replay` |
 //! | `views` | the lists of subscribers, instruments, feeds and volumes |
 //! | [`metrics`] | the figures for Prometheus |
 //! | [`health`] | alive and ready |
@@ -19,12 +21,14 @@
 
 pub mod admin;
 mod answer;
+mod change;
 mod guard;
 pub mod health;
 mod limits;
 pub mod metrics;
 mod page;
 pub mod reload;
+mod replay;
 mod serve;
 mod views;
 

@@ -19,7 +19,7 @@ use crate::feed::{
     ReplayOptions, Rolling, RollingOptions, TapOptions,
 };
 use crate::gateway::{Gateway, LedgerStage};
-use crate::ingest::{Feed, Intake, Player, run};
+use crate::ingest::{Feed, Intake, Player, about, run};
 use crate::market::health::{Health, StaleReason};
 use crate::market::{FeedId, InstrumentId};
 use crate::venue::{self, Venue};
@@ -97,7 +97,12 @@ pub(super) fn start(
     let (mut threads, mut workers) = (Vec::new(), Vec::new());
     let mut recorders = Recorders::new(clock.clone());
     let mut topics_of = Vec::new();
-    for (group, opened) in groups.iter().zip(opened) {
+    for (group, mut opened) in groups.iter().zip(opened) {
+        if let Opened::Replay(replay, _) = &mut opened {
+            for &(id, _) in group {
+                gateway.feeds().get(id).set_replay(replay.control());
+            }
+        }
         let mut intakes = Vec::with_capacity(group.len());
         for &(id, feed) in group {
             let (mut intake, pair) = intake(feed, gateway.feeds().get(id), gateway)
@@ -223,7 +228,10 @@ pub(super) fn open(group: &[(FeedId, &FeedSettings)], clock: &Clock) -> anyhow::
         match &feed.input {
             Input::Recording(sources) => {
                 for source in sources {
-                    recordings.push(recording(source).with_context(context)?);
+                    recordings.push(
+                        selected(recording(source).with_context(context)?, feed)
+                            .with_context(context)?,
+                    );
                     intake_of.push(place);
                 }
             }
@@ -247,6 +255,11 @@ pub(super) fn open(group: &[(FeedId, &FeedSettings)], clock: &Clock) -> anyhow::
         },
     };
     Ok(Opened::Replay(Box::new(Replay::new(recordings, options)?), intake_of))
+}
+
+/// Of a recording what the feed is to play.
+fn selected(recording: Recording, feed: &FeedSettings) -> anyhow::Result<Recording> {
+    Ok(recording.selecting(about::selection(&feed.venue, feed.from, feed.to, &feed.only)?))
 }
 
 fn live_feed(url: &str, feed: &FeedSettings, clock: &Clock) -> anyhow::Result<Opened> {

@@ -184,7 +184,7 @@ fn play(
             Step::Unreadable { error, .. } => {
                 tracing::error!(feed = name, %error, "a recording cannot be read again");
             }
-            Step::NextPass { .. } | Step::Jumped { .. } => now = clock.now(),
+            Step::NextPass { .. } | Step::Jumped { .. } | Step::Paused => now = clock.now(),
             Step::Ended => return,
         }
     }

@@ -15,6 +15,7 @@ use super::values;
 use crate::app::{Plan, Program};
 use crate::config::{FeedSettings, Input, Recording, Settings, Source, Speed, Start, VENUES};
 use crate::feed::Reader;
+use crate::ingest::about;
 use digest::{DigestArgs, Play};
 use named::Named;
 
@@ -22,10 +23,18 @@ const AFTER_HELP: &str = "\
 Packing (plain, gzip, zstd) and format (Tidegate's own, `<time> <raw text>` lines, plain JSON \
 lines) are told by content. Several files are merged by receive time.
 
+A time is 2026-01-05T10:00:00Z, with a fraction if need be, or digits since 1970: up to 11 are s, 12 \
+to 14 ms, 15 to 17 us, from 18 on ns. Records of the first time are in, those of the last are not. \
+What is about no instrument, such as a mark of a disconnect, is played whatever --instruments says.
+
+While it plays, PATCH /v1/feeds/replay/replay of the admin address holds it, lets it go on, jumps and \
+changes the speed.
+
 Examples:
   tidegate replay monday.jsonl.zst
   tidegate replay btc.gz eth.gz --speed max --start first-subscriber
   tidegate replay binance=spot.gz binance-usdm=perp.gz
+  tidegate replay btc.gz --from 2026-01-05T10:00:00Z --to 2026-01-05T10:05:00Z --instruments BTCUSDT
   tidegate replay perp.gz --venue binance-usdm --loop --speed 5
   tidegate replay btc.gz --digest --subscriber 'binance:*,max_hz=10,capacity=2,reads=64KiB'";
 
@@ -56,6 +65,15 @@ pub(super) struct ReplayArgs {
     /// Longest pause between two records, in the recording's time; 0s: as recorded
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = max_gap)]
     max_gap: Duration,
+    /// Play only what was received then or later
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    from: Option<i64>,
+    /// Play only what was received before then
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    to: Option<i64>,
+    /// Play only these instruments, as BTCUSDT, kraken:BTC/USD or ETH*; may be several
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    instruments: Vec<String>,
     /// Whose fills the recordings carry, if their messages do not say
     #[arg(long, value_name = "NAME", value_parser = account)]
     account: Option<String>,
@@ -84,6 +102,12 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
     // Signals first: none kills while recordings are looked at, unless nothing is to be served.
     let program = if args.digest.digest { None } else { Some(Program::prepare()?) };
     let recordings = recordings(args);
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from >= to
+    {
+        bail!("--from is not before --to, so that nothing is left");
+    }
+    named::check_instruments(&args.instruments, &recordings)?;
     for (at, named) in recordings.iter().enumerate() {
         if recordings[..at].iter().any(|before| before.file == named.file) {
             bail!("{} is named twice", named.file.display());
@@ -96,6 +120,10 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
             account: args.account.as_deref(),
             max_gap: args.max_gap,
             speed: args.speed,
+            selected: &|venue| {
+                let only = named::instruments_of(venue, &args.instruments);
+                about::selection(venue, args.from, args.to, &only).map_err(Into::into)
+            },
         };
         return digest::run(&args.digest, &play);
     };
@@ -140,6 +168,9 @@ fn settings(args: &ReplayArgs) -> Settings {
                     When::FirstSubscriber => Start::FirstSubscriber,
                 },
                 max_gap: args.max_gap,
+                from: args.from,
+                to: args.to,
+                only: named::instruments_of(venue, &args.instruments),
                 ..FeedSettings::new("replay", venue, Input::Recording(vec![recording]))
             }),
         }
@@ -212,9 +243,14 @@ mod tests {
 
     #[test]
     fn settings_made_from_options_pass_the_checks_of_a_file() {
-        let settings = of("replay a b --speed 0.5 --max-gap 0s --account desk-1");
+        let settings = of("replay a b --speed 0.5 --max-gap 0s --account desk-1 \
+             --from 2026-01-05T10:00:00.5Z --to 1767607260 --instruments BTCUSDT binance:ETH*");
         let text = settings.to_toml().unwrap();
         let checked = Source::embedded(VENUES).parse(text.as_bytes()).unwrap();
         assert_eq!(checked, settings);
+        let feed = &checked.feeds[0];
+        let time = Some(1_767_607_200_500_000_000);
+        assert_eq!((feed.from, feed.to), (time, Some(1_767_607_260_000_000_000)));
+        assert_eq!(feed.only, ["BTCUSDT", "ETH*"]);
     }
 }

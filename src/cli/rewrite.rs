@@ -9,10 +9,11 @@ use serde::Serialize;
 use super::exit::{Exit, say};
 use super::output::Output;
 use super::terminal::{Progress, Unit, bytes, plural, print};
-use super::{instruments, values};
+use super::values;
 use crate::feed::{
     Recording, Replay, ReplayOptions, Rewritten, Selection, Sink, Speed, Target, rewrite,
 };
+use crate::ingest::about;
 
 const AFTER_CONVERT: &str = "\
 Packing and format of FILE are told by content. Into `recording` nothing is lost. `lines` have no \
@@ -137,10 +138,7 @@ pub(super) fn cut(args: &CutArgs) -> anyhow::Result<Exit> {
     {
         bail!("--from is not before --to, so that nothing is left");
     }
-    let mut selection = Selection::default().between(args.from, args.to);
-    if !args.instruments.is_empty() {
-        selection = selection.keeping(instruments::keeping(&args.venue, &args.instruments)?);
-    }
+    let selection = about::selection(&args.venue, args.from, args.to, &args.instruments)?;
     let files = std::slice::from_ref(&args.file);
     write("cutting", files, &selection, Target::Recording, &args.out)
 }

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use jiff::Timestamp;
 use jiff::fmt::friendly::SpanParser;
 
-use crate::config::{Speed, VENUES};
+use crate::config::{Speed, VENUES, parse_wall_time};
 
 /// Which venue's messages a recording holds.
 pub(super) fn venue() -> PossibleValuesParser {
@@ -20,22 +19,9 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         .map_err(|_| "write a number and its unit, as 500ms, 60s, 1m30s or 2h".to_owned())
 }
 
-/// A wall time: `2026-01-05T10:00:00Z`, or digits since 1970 whose number tells the unit; in ns.
+/// A wall time, in ns since the Unix epoch.
 pub(super) fn time(text: &str) -> Result<i64, String> {
-    const RIGHT: &str = "write 2026-01-05T10:00:00Z, or s, ms, us or ns since 1970";
-    let text = text.trim();
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let unit = match text.len() {
-            ..=11 => 1_000_000_000,
-            12..=14 => 1_000_000,
-            15..=17 => 1_000,
-            _ => 1,
-        };
-        let number = text.parse::<i64>().ok().and_then(|number| number.checked_mul(unit));
-        return number.ok_or_else(|| RIGHT.to_owned());
-    }
-    let time: Timestamp = text.parse().map_err(|_| RIGHT.to_owned())?;
-    i64::try_from(time.as_nanosecond()).map_err(|_| RIGHT.to_owned())
+    parse_wall_time(text)
 }
 
 /// A speed: `max`, or a number above 0.

@@ -165,6 +165,9 @@ mod tests {
             (&["feed.a.loop"], |f| f.looped = true),
             (&["feed.a.start"], |f| f.start = Start::FirstSubscriber),
             (&["feed.a.max_gap"], |f| f.max_gap = Duration::ZERO),
+            (&["feed.a.from"], |f| f.from = Some(1)),
+            (&["feed.a.to"], |f| f.to = Some(1)),
+            (&["feed.a.only"], |f| f.only.push("A".to_owned())),
             (&["feed.a.timeline"], |f| f.timeline = Some("x".to_owned())),
             (&["feed.a.queue"], |f| f.queue = 1),
         ];

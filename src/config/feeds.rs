@@ -6,6 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::check::{DAY, HOUR, MIB, NO_TIME, Rules, choice, duration, one_of};
 use super::live;
+use super::played;
 use super::raw::{Located, Problems, Section, Span, described};
 use super::settings::{FeedSettings, Input, Lines, RecordSettings, Recording, Speed, Start};
 
@@ -90,7 +91,7 @@ fn feed(mut section: Section<'_, '_, '_>, rules: &Rules<'_>) -> FeedSettings {
     let live = live::live(s, &venue, is_live, rules);
     // A placeholder for what is wrong: the problem is noted, so it never gets out of here.
     let input = input.unwrap_or(Input::Recording(Vec::new()));
-    let default = FeedSettings::new(name, venue, input);
+    let default = played::selected(s, FeedSettings::new(name, venue, input));
     let checked = FeedSettings {
         account,
         live,

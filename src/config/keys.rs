@@ -193,6 +193,9 @@ pub(super) const FEED_KEYS: &[FeedKeyInfo] = &[
     feed_key!("loop", |feed| feed.looped),
     feed_key!("start", |feed| feed.start),
     feed_key!("max_gap", |feed| feed.max_gap),
+    feed_key!("from", |feed| feed.from),
+    feed_key!("to", |feed| feed.to),
+    feed_key!("only", |feed| feed.only.clone()),
     feed_key!("timeline", |feed| feed.timeline.clone()),
     feed_key!("queue", |feed| feed.queue),
     feed_key!("record", |feed| feed.record.clone()),
@@ -232,6 +235,8 @@ mod tests {
             FeedSettings::new("a", "binance", Input::Recording(vec![Recording::Sample]));
         recorded.account = Some("desk".to_owned());
         recorded.timeline = Some("day".to_owned());
+        (recorded.from, recorded.to) = (Some(1), Some(2));
+        recorded.only = vec!["A".to_owned()];
         recorded.record = Some(crate::config::RecordSettings::new("recordings"));
         let mut live = FeedSettings::new("c", "binance", Input::Url("ws://a".to_owned()));
         live.live = Some(LiveSettings {

@@ -78,7 +78,7 @@ pub(super) fn live(
 }
 
 /// `None` if the key is absent or no array of texts.
-fn names(
+pub(super) fn names(
     section: &mut Section<'_, '_, '_>,
     word: &'static str,
     right: &str,

@@ -166,6 +166,15 @@ pub struct FeedSettings {
     /// Longest pause between two records of a recording, in its own time; zero: as recorded.
     #[serde(serialize_with = "time::serialize")]
     pub max_gap: Duration,
+    /// Only records received then or later are played, in ns since the Unix epoch.
+    #[serde(serialize_with = "time::serialize_wall", skip_serializing_if = "Option::is_none")]
+    pub from: Option<i64>,
+    /// Only records received before then are played, in ns since the Unix epoch.
+    #[serde(serialize_with = "time::serialize_wall", skip_serializing_if = "Option::is_none")]
+    pub to: Option<i64>,
+    /// Only what is about these instruments is played, and what is about none; empty: everything.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
     /// Recordings of all feeds on one timeline are merged by receive time; a feed without one plays
     /// by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -262,6 +271,9 @@ impl FeedSettings {
             looped: false,
             start: Start::AtOnce,
             max_gap: Duration::from_secs(10),
+            from: None,
+            to: None,
+            only: Vec::new(),
             timeline: None,
             queue: 4096,
             record: None,

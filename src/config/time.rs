@@ -1,7 +1,8 @@
-//! Durations as people write them: `"30s"`, `"500ms"`, `"1m 30s"`.
+//! Durations and times as people write them: `"30s"`, `"1m 30s"`, `"2026-01-05T10:00:00Z"`.
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::fmt::friendly::SpanParser;
 use serde::Serializer;
 
@@ -35,6 +36,41 @@ pub fn format(duration: Duration) -> String {
         }
     }
     format!("{nanos}ns")
+}
+
+/// A wall time in ns since the Unix epoch: `2026-01-05T10:00:00Z`, or digits since 1970 whose number
+/// tells the unit: up to 11 are s, 12 to 14 ms, 15 to 17 us, from 18 on ns.
+///
+/// # Errors
+///
+/// What would be right.
+pub fn parse_wall(text: &str) -> Result<i64, String> {
+    const RIGHT: &str = "write 2026-01-05T10:00:00Z, or s, ms, us or ns since 1970";
+    let text = text.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let unit = match text.len() {
+            ..=11 => 1_000_000_000,
+            12..=14 => 1_000_000,
+            15..=17 => 1_000,
+            _ => 1,
+        };
+        let number = text.parse::<i64>().ok().and_then(|number| number.checked_mul(unit));
+        return number.ok_or_else(|| RIGHT.to_owned());
+    }
+    let time: Timestamp = text.parse().map_err(|_| RIGHT.to_owned())?;
+    i64::try_from(time.as_nanosecond()).map_err(|_| RIGHT.to_owned())
+}
+
+/// Writes a wall time so that it can be read again; nothing where there is none.
+pub(super) fn serialize_wall<S: Serializer>(
+    time: &Option<i64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match time.map(|time| Timestamp::from_nanosecond(i128::from(time))) {
+        Some(Ok(time)) => serializer.collect_str(&time),
+        Some(Err(error)) => Err(serde::ser::Error::custom(error)),
+        None => serializer.serialize_none(),
+    }
 }
 
 pub(super) fn serialize<S: Serializer>(

@@ -184,6 +184,8 @@ pub enum Step<'a> {
         /// To where, in ns since the Unix epoch.
         time: i64,
     },
+    /// The replay was told to hold where it is: nothing comes until it is told to go on.
+    Paused,
     /// Nothing more comes, ever.
     Ended,
 }

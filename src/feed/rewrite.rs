@@ -216,7 +216,7 @@ pub fn rewrite<W: Write>(
             Step::WaitUntil(due) => now = due,
             Step::Damaged { source, damage } => done.damaged.push((source, damage.clone())),
             Step::Unreadable { error, .. } => return Err(error.into()),
-            Step::Jumped { .. } => {}
+            Step::Jumped { .. } | Step::Paused => {}
             Step::NextPass { .. } | Step::Ended => return Ok(done),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::feed::{RecordFigures, Tally};
+use crate::feed::{RecordFigures, ReplayControl, Tally};
 use crate::market::health::{Health, StaleReason};
 use crate::market::{FeedId, Health as FeedHealth};
 use crate::venue::{Class, Oddities, Oddity};
@@ -126,6 +126,7 @@ pub struct Feed {
     problem: Mutex<Option<String>>,
     workers: OnceLock<Workers>,
     record: OnceLock<Arc<RecordFigures>>,
+    replay: OnceLock<ReplayControl>,
 }
 
 struct Workers {
@@ -183,6 +184,7 @@ impl Feed {
             problem: Mutex::default(),
             workers: OnceLock::new(),
             record: OnceLock::new(),
+            replay: OnceLock::new(),
         }
     }
 
@@ -300,6 +302,17 @@ impl Feed {
 
     pub(super) fn set_record_figures(&self, figures: Arc<RecordFigures>) {
         let _ = self.record.set(figures);
+    }
+
+    /// The hand on its replay, if it plays recordings.
+    #[must_use]
+    pub fn replay(&self) -> Option<&ReplayControl> {
+        self.replay.get()
+    }
+
+    /// Sets by what its replay is moved; once. Feeds of one replay all get the same.
+    pub fn set_replay(&self, control: ReplayControl) {
+        let _ = self.replay.set(control);
     }
 
     pub(crate) fn set_workers(&self, quotes: WorkerQueue, fills: WorkerQueue) {

@@ -132,6 +132,17 @@ impl<H: CoalescingHandler<VolumeId, Volume>> Player<H> {
                 }
                 Played::Aside
             }
+            Step::Paused => {
+                self.show();
+                for seat in &mut self.seats {
+                    // What a client has is held with the replay: old, and not to be taken as new.
+                    if std::mem::take(&mut seat.live) {
+                        let health = Health::Stale(StaleReason::Paused);
+                        seat.intake.feed().set_health(health, clock.wall());
+                    }
+                }
+                Played::Aside
+            }
             Step::Ended => Played::Ended,
         }
     }

@@ -16,6 +16,8 @@ pub enum StaleReason {
     Starting,
     /// The feed starts with the first subscriber to one of its instruments.
     AwaitingSubscriber,
+    /// A replay is held where it is, by whoever controls it.
+    Paused,
     /// The recording has been played to its end.
     Ended,
     /// The connection to the source is down; the feed tries again.
@@ -46,6 +48,7 @@ impl Health {
             Self::Stale(reason) => Some(match reason {
                 StaleReason::Starting => "starting",
                 StaleReason::AwaitingSubscriber => "awaiting_subscriber",
+                StaleReason::Paused => "paused",
                 StaleReason::Ended => "ended",
                 StaleReason::Disconnected => "disconnected",
                 StaleReason::Silent => "silent",

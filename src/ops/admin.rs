@@ -10,13 +10,14 @@
 //! | `GET /v1/subscribers` | who is connected, and each one's accounts |
 //! | `GET /v1/instruments` | every instrument with its newest quote and its feed's health |
 //! | `GET /v1/feeds` | every feed with its health and its figures |
+//! | `GET`, `PATCH /v1/feeds/NAME/replay` | where a replay is; hold, go on, jump, speed; `replay` beside this file |
 //! | `GET /v1/volumes` | every account's volume, and the audit of fills |
 //! | `GET /v1/config` | the settings in effect |
 //! | `GET /` | a page for a person |
 //!
 //! The lists take `?limit=N` and `?contains=TEXT`, and tell the whole number in the header
 //! `tidegate-total` (the volumes in the field `total`). Whatever is wrong with a request is
-//! answered as `{"error":"…"}`: 400, 403 (a browser, from a foreign page), 404, 405, 413, 503
+//! answered as `{"error":"…"}`: 400, 403 (a browser, from a foreign page), 404, 405, 409, 413, 503
 //! (no answer within ten seconds).
 
 use std::sync::Arc;
@@ -36,7 +37,7 @@ use super::answer::{Problem, json, typed};
 use super::health::Readiness;
 use super::metrics::{Format, Metrics};
 use super::reload::Reload;
-use super::{guard, limits, page, views};
+use super::{guard, limits, page, replay, views};
 use crate::config::{Key, ReloadError};
 use crate::gateway::Gateway;
 
@@ -111,6 +112,7 @@ pub fn router(admin: Admin) -> Router {
         .route("/v1/subscribers", get(views::subscribers))
         .route("/v1/instruments", get(views::instruments))
         .route("/v1/feeds", get(views::feeds))
+        .route("/v1/feeds/{name}/replay", get(replay::get).patch(replay::patch))
         .route("/v1/volumes", get(views::volumes))
         .route("/v1/config", get(config))
         .route("/", get(page::get))

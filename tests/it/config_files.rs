@@ -15,6 +15,8 @@ use tidegate::config::{
 const EXAMPLE: &str = include_str!("../../config/example.toml");
 
 /// A feed that is right, to stand under settings that are to be judged.
+const SECOND: i64 = 1_000_000_000;
+
 const FEED: &str = "[[feed]]\nname = \"a\"\nvenue = \"binance\"\nlines = \"-\"\n";
 
 fn source() -> Source {
@@ -95,6 +97,9 @@ fn the_embedded_default_explains_every_key_once_and_marks_the_hot_ones() {
         "loop",
         "start",
         "max_gap",
+        "from",
+        "to",
+        "only",
         "timeline",
         "queue",
         "record.folder",
@@ -159,6 +164,29 @@ fn a_recorder_is_what_its_section_says_and_is_written_as_it_is_read() {
         let found = problems(&format!("{feed}{wrong}\n"));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains(told), "{found:?}");
+    }
+}
+
+#[test]
+fn the_part_of_a_recording_that_is_played_is_named_rightly_or_refused() {
+    const RECORDED: &str =
+        "[[feed]]\nname = \"a\"\nvenue = \"binance\"\nrecording = [\"embedded:sample\"]\n";
+    let good = "from = \"2026-01-05T10:00:00Z\"\nto = \"1767607260\"\nonly = [\"BTC*\"]\n";
+    let feed = parse(&format!("{RECORDED}{good}")).feeds.remove(0);
+    assert_eq!(feed.from.zip(feed.to), Some((1_767_607_200 * SECOND, 1_767_607_260 * SECOND)));
+    assert_eq!(feed.only, ["BTC*"]);
+    for (wrong, told) in [
+        ("from = \"noon\"", "feed.a.from: must be a time"),
+        ("to = 12", "feed.a.to: must be a time"),
+        ("from = \"2\"\nto = \"1\"", "feed.a.to: must be later than from"),
+        ("only = []", "feed.a.only: must be an array of symbols"),
+        ("only = [\"kraken:XBT/USD\"]", "no instrument of binance"),
+    ] {
+        let found = problems(&format!("{RECORDED}{wrong}\n"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains(told), "{found:?}");
+        let found = problems(&format!("{FEED}{wrong}\n"));
+        assert!(found[0].contains("is for recordings"), "{found:?}");
     }
 }
 

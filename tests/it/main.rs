@@ -27,6 +27,7 @@ mod serve_hostile;
 mod serve_limits;
 mod serve_recordings;
 mod serve_reload;
+mod serve_replay;
 mod serve_shutdown;
 mod serve_stages;
 mod serve_support;

@@ -82,7 +82,7 @@ pub fn play(
             Step::Unreadable { error, .. } => {
                 tracing::error!(%error, "a recording cannot be read again");
             }
-            Step::NextPass { .. } | Step::Jumped { .. } => {}
+            Step::NextPass { .. } | Step::Jumped { .. } | Step::Paused => {}
             Step::Ended => {
                 tracing::info!("the recordings have ended; connections stay open");
                 while !stop.is_cancelled() {

@@ -17,6 +17,7 @@ use super::super::values;
 use super::named::Named;
 use crate::app::reproduce::{self, Outcome, Script};
 use crate::config::{Settings, Speed};
+use crate::feed::Selection;
 use crate::gateway::stepped::ClientModel;
 
 /// Options of the reproducible mode.
@@ -53,13 +54,18 @@ pub(super) struct Play<'a> {
     pub(super) account: Option<&'a str>,
     pub(super) max_gap: Duration,
     pub(super) speed: Option<Speed>,
+    /// What is played of a recording of this venue.
+    pub(super) selected: &'a dyn Fn(&str) -> anyhow::Result<Selection>,
 }
 
 pub(super) fn run(args: &DigestArgs, play: &Play<'_>) -> anyhow::Result<Exit> {
     let recordings = play
         .recordings
         .iter()
-        .map(|named| Ok((named.venue.clone(), reproduce::open(&named.file)?)))
+        .map(|Named { venue, file }| {
+            let recording = reproduce::open(file)?.selecting((play.selected)(venue)?);
+            Ok((venue.clone(), recording))
+        })
         .collect::<anyhow::Result<Vec<_>>>()?;
     let clients = if args.subscriber.is_empty() {
         vec![ClientModel { instruments: everything(play.recordings), ..ClientModel::default() }]

@@ -34,6 +34,7 @@ pub(super) struct Pass {
 /// A step that borrows nothing.
 pub(super) enum Obeyed {
     Wait(Instant),
+    Paused,
     Jumped(i64),
     Unreadable(usize, OpenError),
 }
@@ -42,6 +43,7 @@ impl From<Obeyed> for Step<'_> {
     fn from(obeyed: Obeyed) -> Self {
         match obeyed {
             Obeyed::Wait(until) => Self::WaitUntil(until),
+            Obeyed::Paused => Self::Paused,
             Obeyed::Jumped(time) => Self::Jumped { time },
             Obeyed::Unreadable(source, error) => Self::Unreadable { source, error },
         }
@@ -67,6 +69,7 @@ impl Replay {
 
     /// Obeys what was wished for; answers what is to be done before the next record.
     pub(super) fn obey(&mut self, now: Instant) -> Option<Obeyed> {
+        let mut held = false;
         if let Some(wishes) = self.control.as_ref()?.news()
             && self.state != State::Ended
         {
@@ -74,7 +77,10 @@ impl Replay {
                 self.change_speed(wishes.speed, self.paused_at.unwrap_or(now));
             }
             match (wishes.paused, self.paused_at) {
-                (true, None) => self.paused_at = Some(now),
+                (true, None) => {
+                    self.paused_at = Some(now);
+                    held = true;
+                }
                 (false, Some(since)) => {
                     self.paused_at = None;
                     let anchor = self.pass.anchor;
@@ -88,6 +94,9 @@ impl Replay {
                 self.state = State::Playing;
                 self.jumping = Some((time, self.sources.len()));
             }
+        }
+        if held {
+            return Some(Obeyed::Paused);
         }
         if let Some(jumped) = self.jump() {
             return Some(jumped);

@@ -72,7 +72,7 @@ fn play(replay: &mut Replay, oversleep: Duration, limit: usize) -> Played {
             }
             Step::Damaged { source, damage } => played.damaged.push((source, damage.clone())),
             Step::Unreadable { error, .. } => panic!("{error}"),
-            Step::Jumped { .. } => panic!("nobody asked for a jump"),
+            Step::Jumped { .. } | Step::Paused => panic!("nobody asked for that"),
             Step::NextPass { pass: number } => {
                 pass = number;
                 played.passes_started.push(now.since(start));

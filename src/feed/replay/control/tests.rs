@@ -56,7 +56,7 @@ impl Player {
                 Step::WaitUntil(due) => self.now = due,
                 Step::Jumped { time } => self.jumps.push(time),
                 Step::Ended => return played,
-                Step::NextPass { .. } => {}
+                Step::NextPass { .. } | Step::Paused => {}
                 other => panic!("{other:?}"),
             }
         }

@@ -2,14 +2,28 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{anyhow, bail};
-
-use crate::feed::{Keep, Record, RecordKind};
+use crate::feed::{Keep, Record, RecordKind, Selection};
 use crate::market::{Accounts, FeedId, Instruments};
 use crate::venue::{Class, Codec, Context, Event, codec};
 
 /// Instruments and accounts that are told apart, at most; a codec refuses more.
 const MAX_KNOWN: usize = 1_000_000;
+
+/// What a recording is to be played of: a range of receive times (ns since the Unix epoch), and what
+/// is about one of `only`, as [`keeping`] judges, if any are named.
+///
+/// # Errors
+///
+/// As [`keeping`].
+pub fn selection(
+    venue: &str,
+    from: Option<i64>,
+    to: Option<i64>,
+    only: &[String],
+) -> Result<Selection, KeepError> {
+    let selection = Selection::default().between(from, to);
+    Ok(if only.is_empty() { selection } else { selection.keeping(keeping(venue, only)?) })
+}
 
 /// A judgement that keeps what is about one of `names`: symbols (`BTCUSDT`), or instruments with
 /// their venue (`binance:BTCUSDT`); a `*` at the end stands for anything.
@@ -17,12 +31,18 @@ const MAX_KNOWN: usize = 1_000_000;
 /// Kept are quotes and fills of these instruments; marks; and what is of no instrument: answers to
 /// requests, errors, what the codec does not know. Left out is all else, also messages that the
 /// codec has no use for or refuses, because it does not tell whose they are.
-pub(super) fn keeping(venue: &str, names: &[String]) -> anyhow::Result<Keep> {
+///
+/// # Errors
+///
+/// A venue without a codec, or an instrument of another venue.
+pub fn keeping(venue: &str, names: &[String]) -> Result<Keep, KeepError> {
     let mut symbols = Vec::with_capacity(names.len());
     for name in names {
         let symbol = match name.split_once(':') {
             Some((of, symbol)) if of == venue => symbol,
-            Some((of, _)) => bail!("{name} is of {of}, and the recording is read as {venue}'s"),
+            Some(_) => {
+                return Err(KeepError::OtherVenue { name: name.clone(), venue: venue.to_owned() });
+            }
             None => name.as_str(),
         };
         symbols.push(symbol.to_owned());
@@ -34,11 +54,27 @@ pub(super) fn keeping(venue: &str, names: &[String]) -> anyhow::Result<Keep> {
         feed: FeedId(0),
         account: Some("anybody".to_owned()),
     };
-    let codec = codec(venue, context).ok_or_else(|| anyhow!("no codec for the venue {venue:?}"))?;
+    let codec = codec(venue, context).ok_or_else(|| KeepError::NoCodec(venue.to_owned()))?;
     let judge = Mutex::new(Judge { codec, events: Vec::new(), instruments, symbols });
     Ok(Arc::new(move |record: Record<'_>| {
         judge.lock().unwrap_or_else(PoisonError::into_inner).keeps(record)
     }))
+}
+
+/// Why instruments cannot be told apart.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeepError {
+    /// Nothing reads the venue's messages.
+    #[error("no codec for the venue {0:?}")]
+    NoCodec(String),
+    /// An instrument is named that the recording cannot have.
+    #[error("{name} is of another venue: the recording is read as {venue}'s")]
+    OtherVenue {
+        /// The instrument, as it was named.
+        name: String,
+        /// The recording's venue.
+        venue: String,
+    },
 }
 
 struct Judge {
