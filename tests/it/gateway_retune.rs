@@ -91,6 +91,64 @@ async fn b87_capacity_8_1_0_16_under_load_reaches_ten_saturated_subscribers_at_o
 }
 
 #[tokio::test]
+async fn b88_five_in_flight_and_twenty_waiting_go_through_changes_of_the_limit_and_none_is_lost() {
+    let rig = Rig::start(Limits { capacity: 5, ..Limits::default() }).await;
+    let mut market = rig.market("binance");
+    let symbols: Vec<String> = (0..20).map(|number| format!("S{number}")).collect();
+    let mut client = connected(&rig, 1).await.remove(0);
+    let held = |client: &Client| {
+        let limiter = rig.gateway.control().subscriber(client.id).unwrap();
+        limiter.limiter().snapshot()
+    };
+    // Until as many batches are in flight as may be, each of one tick.
+    let mut sent = 0;
+    while held(&client).active < 5 {
+        sent += 1;
+        let tick = market.tick("FIRST");
+        client.until_tick("binance:FIRST", tick).await;
+        assert!(sent <= 5);
+    }
+    for symbol in &symbols {
+        market.tick(symbol);
+    }
+    client.listen(QUIET).await;
+    assert_eq!((held(&client).active, client.seen.batches), (5, 5), "twenty wait");
+
+    rig.retune_all(5);
+    client.listen(QUIET).await;
+    assert_eq!(
+        (held(&client).active, client.seen.batches),
+        (5, 5),
+        "and the same limit moves none"
+    );
+    rig.retune_all(3);
+    client.listen(QUIET).await;
+    assert_eq!((held(&client).active, client.seen.batches), (5, 5), "what is in flight stays so");
+    rig.retune_all(6);
+    for symbol in &symbols {
+        client.until_tick(&format!("binance:{symbol}"), market.last(symbol)).await;
+    }
+    assert_eq!(held(&client).active, 6);
+
+    client.listen(QUIET).await;
+    confirm(std::slice::from_mut(&mut client)).await;
+    eventually("nothing is in flight", || held(&client).active == 0).await;
+    // The next burst reaches the limit, and not one more.
+    for _ in 0..6 {
+        let tick = market.tick("FIRST");
+        client.until_tick("binance:FIRST", tick).await;
+    }
+    market.tick("FIRST");
+    client.listen(QUIET).await;
+    let now = held(&client);
+    assert_eq!((now.active, now.capacity), (6, 6));
+    client.answers_pings = true;
+    confirm(std::slice::from_mut(&mut client)).await;
+    client.until_newest(&market.newest()).await;
+    assert_eq!(rig.settle(&mut client).await.in_flight, 0);
+}
+
+#[tokio::test]
 async fn at_capacity_zero_nothing_is_sent_and_growth_resumes_with_the_newest() {
     let rig = Rig::start(Limits::default()).await;
     let mut market = rig.market("binance");

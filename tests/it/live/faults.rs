@@ -9,7 +9,8 @@ use super::{config, health, held, instrument, mock, quote};
 use crate::serve_support::{Server, eventually};
 
 /// How soon after a venue is back its state must be there: the longest wait to connect, and two
-/// seconds. Machines are shared, so the test is a little more patient; a run says what it took.
+/// seconds. The short run, which shares its machine with a thousand other tests, is more patient; both
+/// say what it took.
 const BACK_WITHIN: Duration = Duration::from_millis(200 + 2_000);
 
 /// What Binance allows.
@@ -83,8 +84,8 @@ async fn volume(server: &Server) -> (u64, String) {
     (one["fills"].as_u64().unwrap_or(0), one["bought"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Forces so many faults one after another.
-async fn survive(count: usize) {
+/// Forces so many faults one after another; after each the state must be there within `bound`.
+async fn survive(count: usize, bound: Duration) {
     let clock = Clock::system();
     let mut market = Market { mock: mock("binance"), quotes: 0, fills: 0 };
     // After a break the venue sends fills from before it, overlapping.
@@ -120,7 +121,7 @@ async fn survive(count: usize) {
     }
     let seen = market.mock.seen();
     println!("{count} faults, {} connections, back within {longest:?}", seen.connections);
-    assert!(longest < BACK_WITHIN + Duration::from_secs(3), "{longest:?}");
+    assert!(longest < bound, "{longest:?}");
     assert_eq!(seen.over_rate, 0, "never faster than the venue allows");
     // The connection before may still be noticed as open in the moment the next is made.
     assert!(seen.most_open <= 2, "{}", seen.most_open);
@@ -190,13 +191,13 @@ async fn inflict(
 
 #[tokio::test]
 async fn b20_b21_the_venues_state_is_there_again_after_every_kind_of_fault() {
-    survive(FAULTS.len()).await;
+    survive(FAULTS.len(), BACK_WITHIN + Duration::from_secs(5)).await;
 }
 
 #[tokio::test]
 #[ignore = "takes some minutes"]
 async fn the_venues_state_is_there_again_after_each_of_two_hundred_faults() {
-    survive(200).await;
+    survive(200, BACK_WITHIN).await;
 }
 
 #[tokio::test]
