@@ -82,6 +82,19 @@ impl<const N: usize> Members<N> {
         Ok(())
     }
 
+    /// Passes the next value, which goes to `place`, and answers it if it is a text without escapes.
+    #[inline]
+    pub(super) fn text<'m>(
+        &mut self,
+        place: u8,
+        scanner: &mut Scanner<'_>,
+        message: &'m [u8],
+    ) -> Result<Option<&'m [u8]>, Fault> {
+        let span = scanner.value()?;
+        self.put(place, span);
+        Ok((span.kind == Kind::Text).then(|| span.of(message)))
+    }
+
     /// Passes the next value: an object whose members `names` tells, or anything else as it is.
     #[inline]
     pub(super) fn object(
@@ -170,23 +183,47 @@ pub(super) fn elements<const N: usize>(
 pub(super) struct Rows<const N: usize> {
     rows: Vec<Members<N>>,
     used: usize,
+    /// An array of them had something else than objects.
+    pub(super) strange: bool,
     /// An id and a place of each row, if they were put in order.
     order: Vec<(u64, usize)>,
 }
 
 impl<const N: usize> Rows<N> {
     pub(super) const fn new() -> Self {
-        Self { rows: Vec::new(), used: 0, order: Vec::new() }
+        Self { rows: Vec::new(), used: 0, strange: false, order: Vec::new() }
     }
 
     #[inline]
     pub(super) fn clear(&mut self) {
         self.used = 0;
+        self.strange = false;
         self.order.clear();
         // One huge message is no reason to hold its room for ever.
         if self.rows.len() > 10_000 {
             (self.rows, self.order) = (Vec::new(), Vec::new());
         }
+    }
+
+    /// Passes the next value: an array, each object of which becomes a row whose members `names`
+    /// tells, or anything else as it is.
+    #[inline]
+    pub(super) fn objects(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        message: &[u8],
+        names: impl Fn(&[u8]) -> Name,
+    ) -> Result<Span, Fault> {
+        if scanner.next_byte() != b'[' {
+            return scanner.value();
+        }
+        each_element(scanner, |scanner, _| {
+            if scanner.next_byte() == b'{' {
+                return self.add().object(scanner, message, &names).map(drop);
+            }
+            self.strange = true;
+            scanner.value().map(drop)
+        })
     }
 
     /// The next row, empty.

@@ -1,8 +1,8 @@
 //! One pass over a message: its envelope, and the rows of its data.
 
 use super::names::{Table, table};
-use crate::venue::json::{Fault, Kind, Scanner, Span};
-use crate::venue::members::{Members, Name, Rows, each_element, each_member};
+use crate::venue::json::{Fault, Scanner, Span};
+use crate::venue::members::{Members, Name, Rows, each_member};
 
 /// Places in the envelope.
 pub(super) const TABLE: u8 = 0;
@@ -96,20 +96,17 @@ pub(super) struct Message {
     pub(super) rows: Rows<ROW>,
     /// What the table carries, if it is known.
     pub(super) table: Option<Table>,
-    /// The data hold something else than objects.
-    pub(super) strange: bool,
 }
 
 impl Message {
     pub(super) const fn new() -> Self {
-        Self { top: Members::new(), rows: Rows::new(), table: None, strange: false }
+        Self { top: Members::new(), rows: Rows::new(), table: None }
     }
 
     pub(super) fn read(&mut self, message: &[u8]) -> Result<(), Fault> {
         self.top.clear();
         self.rows.clear();
         self.table = None;
-        self.strange = false;
         let mut scanner = Scanner::new(message);
         each_member(&mut scanner, message, |scanner, key| match envelope(key) {
             Name::Used(DATA) => {
@@ -118,11 +115,7 @@ impl Message {
                 Ok(())
             }
             Name::Used(TABLE) => {
-                let span = scanner.value()?;
-                self.top.put(TABLE, span);
-                if span.kind == Kind::Text {
-                    self.table = table(span.of(message));
-                }
+                self.table = self.top.text(TABLE, scanner, message)?.and_then(table);
                 Ok(())
             }
             name => self.top.pass(name, scanner),
@@ -132,15 +125,9 @@ impl Message {
 
     fn data(&mut self, scanner: &mut Scanner<'_>, message: &[u8]) -> Result<Span, Fault> {
         // Of no use, and long.
-        if matches!(self.table, Some(Table::Other(_))) || scanner.next_byte() != b'[' {
+        if matches!(self.table, Some(Table::Other(_))) {
             return scanner.value();
         }
-        each_element(scanner, |scanner, _| {
-            if scanner.next_byte() == b'{' {
-                return self.rows.add().object(scanner, message, row).map(drop);
-            }
-            self.strange = true;
-            scanner.value().map(drop)
-        })
+        self.rows.objects(scanner, message, row)
     }
 }

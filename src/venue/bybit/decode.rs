@@ -88,7 +88,7 @@ impl Reader for Bybit {
             return Ok(class);
         }
         let Some(topic) = self.message.topic else { return Ok(Class::Unknown) };
-        if self.message.strange {
+        if self.message.rows.strange {
             return Err(Trouble { reason: Refusal::WrongType, member: "data" });
         }
         match topic {

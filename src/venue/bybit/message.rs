@@ -1,8 +1,8 @@
 //! One pass over a message: its envelope, and the rows of its data.
 
 use super::names::{Topic, topic};
-use crate::venue::json::{Fault, Kind, Scanner, Span};
-use crate::venue::members::{Members, Name, Rows, each_element, each_member};
+use crate::venue::json::{Fault, Scanner, Span};
+use crate::venue::members::{Members, Name, Rows, each_member};
 
 /// Places in the envelope.
 pub(super) const TOPIC: u8 = 0;
@@ -111,20 +111,17 @@ pub(super) struct Message {
     pub(super) rows: Rows<ROW>,
     /// What the topic carries, if it is known.
     pub(super) topic: Option<Topic>,
-    /// The data hold something else than objects.
-    pub(super) strange: bool,
 }
 
 impl Message {
     pub(super) const fn new() -> Self {
-        Self { top: Members::new(), rows: Rows::new(), topic: None, strange: false }
+        Self { top: Members::new(), rows: Rows::new(), topic: None }
     }
 
     pub(super) fn read(&mut self, message: &[u8]) -> Result<(), Fault> {
         self.top.clear();
         self.rows.clear();
         self.topic = None;
-        self.strange = false;
         let mut scanner = Scanner::new(message);
         each_member(&mut scanner, message, |scanner, key| match envelope(key) {
             Name::Used(DATA) => {
@@ -133,11 +130,7 @@ impl Message {
                 Ok(())
             }
             Name::Used(TOPIC) => {
-                let span = scanner.value()?;
-                self.top.put(TOPIC, span);
-                if span.kind == Kind::Text {
-                    self.topic = topic(span.of(message));
-                }
+                self.topic = self.top.text(TOPIC, scanner, message)?.and_then(topic);
                 Ok(())
             }
             name => self.top.pass(name, scanner),
@@ -146,18 +139,13 @@ impl Message {
     }
 
     fn data(&mut self, scanner: &mut Scanner<'_>, message: &[u8]) -> Result<Span, Fault> {
-        match scanner.next_byte() {
-            // Of no use, and long.
-            _ if matches!(self.topic, Some(Topic::Other(_))) => scanner.value(),
-            b'{' => self.rows.add().object(scanner, message, row),
-            b'[' => each_element(scanner, |scanner, _| {
-                if scanner.next_byte() == b'{' {
-                    return self.rows.add().object(scanner, message, row).map(drop);
-                }
-                self.strange = true;
-                scanner.value().map(drop)
-            }),
-            _ => scanner.value(),
+        // Of no use, and long.
+        if matches!(self.topic, Some(Topic::Other(_))) {
+            return scanner.value();
         }
+        if scanner.next_byte() == b'{' {
+            return self.rows.add().object(scanner, message, row);
+        }
+        self.rows.objects(scanner, message, row)
     }
 }

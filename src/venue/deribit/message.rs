@@ -1,8 +1,8 @@
 //! One pass over a message: its envelope, its parameters, and the rows of its data.
 
 use super::names::{Channel, channel};
-use crate::venue::json::{Fault, Kind, Scanner, Span};
-use crate::venue::members::{Members, Name, Rows, each_element, each_member};
+use crate::venue::json::{Fault, Scanner, Span};
+use crate::venue::members::{Members, Name, Rows, each_member};
 
 /// Places in the envelope.
 pub(super) const METHOD: u8 = 0;
@@ -92,19 +92,11 @@ pub(super) struct Message {
     pub(super) rows: Rows<ROW>,
     /// What the channel carries, if it is known.
     pub(super) channel: Option<Channel>,
-    /// The data hold something else than objects.
-    pub(super) strange: bool,
 }
 
 impl Message {
     pub(super) const fn new() -> Self {
-        Self {
-            top: Members::new(),
-            params: Members::new(),
-            rows: Rows::new(),
-            channel: None,
-            strange: false,
-        }
+        Self { top: Members::new(), params: Members::new(), rows: Rows::new(), channel: None }
     }
 
     pub(super) fn read(&mut self, message: &[u8]) -> Result<(), Fault> {
@@ -112,7 +104,6 @@ impl Message {
         self.params.clear();
         self.rows.clear();
         self.channel = None;
-        self.strange = false;
         let mut scanner = Scanner::new(message);
         each_member(&mut scanner, message, |scanner, key| match envelope(key) {
             Name::Used(PARAMS) => {
@@ -136,11 +127,7 @@ impl Message {
                 Ok(())
             }
             Name::Used(CHANNEL) => {
-                let span = scanner.value()?;
-                self.params.put(CHANNEL, span);
-                if span.kind == Kind::Text {
-                    self.channel = channel(span.of(message));
-                }
+                self.channel = self.params.text(CHANNEL, scanner, message)?.and_then(channel);
                 Ok(())
             }
             name => self.params.pass(name, scanner),
@@ -148,18 +135,13 @@ impl Message {
     }
 
     fn data(&mut self, scanner: &mut Scanner<'_>, message: &[u8]) -> Result<Span, Fault> {
-        match scanner.next_byte() {
-            // Of no use, and long.
-            _ if matches!(self.channel, Some(Channel::Other(_))) => scanner.value(),
-            b'{' => self.rows.add().object(scanner, message, row),
-            b'[' => each_element(scanner, |scanner, _| {
-                if scanner.next_byte() == b'{' {
-                    return self.rows.add().object(scanner, message, row).map(drop);
-                }
-                self.strange = true;
-                scanner.value().map(drop)
-            }),
-            _ => scanner.value(),
+        // Of no use, and long.
+        if matches!(self.channel, Some(Channel::Other(_))) {
+            return scanner.value();
         }
+        if scanner.next_byte() == b'{' {
+            return self.rows.add().object(scanner, message, row);
+        }
+        self.rows.objects(scanner, message, row)
     }
 }

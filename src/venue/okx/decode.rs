@@ -54,7 +54,7 @@ impl Reader for Okx {
             None | Some(Kind::Null) => {
                 return Err(Trouble { reason: Refusal::MissingField, member: "data" });
             }
-            Some(Kind::Array) if !m.strange => {}
+            Some(Kind::Array) if !m.rows.strange => {}
             Some(_) => return Err(Trouble { reason: Refusal::WrongType, member: "data" }),
         }
         if m.top.unknown || m.arg.unknown {

@@ -2,7 +2,7 @@
 
 use super::names::{Channel, channel};
 use crate::venue::json::{Fault, Kind, Scanner, Span};
-use crate::venue::members::{Members, Name, Rows, each_element, each_member};
+use crate::venue::members::{Members, Name, Rows, each_member};
 
 /// Places in the envelope.
 pub(super) const EVENT: u8 = 0;
@@ -89,19 +89,11 @@ pub(super) struct Message {
     pub(super) rows: Rows<ROW>,
     /// What the channel carries, if it is known.
     pub(super) channel: Option<Channel>,
-    /// The data hold something else than objects.
-    pub(super) strange: bool,
 }
 
 impl Message {
     pub(super) const fn new() -> Self {
-        Self {
-            top: Members::new(),
-            arg: Members::new(),
-            rows: Rows::new(),
-            channel: None,
-            strange: false,
-        }
+        Self { top: Members::new(), arg: Members::new(), rows: Rows::new(), channel: None }
     }
 
     pub(super) fn read(&mut self, message: &[u8]) -> Result<(), Fault> {
@@ -109,7 +101,6 @@ impl Message {
         self.arg.clear();
         self.rows.clear();
         self.channel = None;
-        self.strange = false;
         let mut scanner = Scanner::new(message);
         each_member(&mut scanner, message, |scanner, key| match envelope(key) {
             Name::Used(DATA) => {
@@ -132,15 +123,9 @@ impl Message {
 
     fn data(&mut self, scanner: &mut Scanner<'_>, message: &[u8]) -> Result<Span, Fault> {
         // Of no use, and long.
-        if matches!(self.channel, Some(Channel::Other(_))) || scanner.next_byte() != b'[' {
+        if matches!(self.channel, Some(Channel::Other(_))) {
             return scanner.value();
         }
-        each_element(scanner, |scanner, _| {
-            if scanner.next_byte() == b'{' {
-                return self.rows.add().object(scanner, message, row).map(drop);
-            }
-            self.strange = true;
-            scanner.value().map(drop)
-        })
+        self.rows.objects(scanner, message, row)
     }
 }
