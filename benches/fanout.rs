@@ -21,6 +21,8 @@
 //! cargo bench --bench fanout -- [--short] [SCENARIO or CASE …]
 //! ```
 //!
+//! Charts of each case are written as SVG into `fanout/charts` under the target folder.
+//!
 //! All get the same text for a quote, uncompressed and without delay; ours and nats-server are fed
 //! over TCP, the others make their quotes inside, which spares them the feed. In the closing lines
 //! `ratio` is a peer's whole process over ours, `control` is ours' shard threads over the control's.
@@ -35,6 +37,8 @@
 mod ages;
 #[path = "fanout/case.rs"]
 mod case;
+#[path = "fanout/chart.rs"]
+mod chart;
 #[path = "fanout/clock.rs"]
 mod clock;
 #[path = "fanout/crowd.rs"]

@@ -144,6 +144,10 @@ impl Case {
                 },
             );
         }
+        match super::chart::write(self) {
+            Ok(files) => files.iter().for_each(|file| println!("  chart: {}", file.display())),
+            Err(error) => println!("  no chart of {}: {error}", self.name),
+        }
     }
 
     /// The closing lines by processor time: peers by the whole process, the control by the shards.
