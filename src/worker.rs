@@ -127,6 +127,7 @@ mod dedicated;
 mod engine;
 mod fence;
 mod handler;
+mod key_map;
 mod keyed;
 mod keyed_batch;
 mod lifecycle;

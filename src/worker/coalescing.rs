@@ -1,7 +1,7 @@
 //! The worker that folds the values of each key into one total, exactly once.
 
 use super::builder::{Builder, KeyedKind, StartError, sealed::Sealed};
-use super::cell::{FoldCell, Folded, WriterEnd};
+use super::cell::{FoldCell, Held, WriterEnd};
 use super::completion::{Completion, Outcome};
 use super::control::{Worker, WorkerQueue};
 use super::dedicated::spawn;
@@ -11,7 +11,7 @@ use super::keyed::{
     DispatchError, KeyHandle, KeyedHandler, KeyedProducer, KeyedStage, Patient, Retired,
     TooManyKeys, keyed,
 };
-use super::keyed_batch::{KeyedBatchError, Put, dispatch_all};
+use super::keyed_batch::{ByKey, Give, KeyedBatchError, Put, dispatch_all};
 use super::stepper::Stepper;
 use std::borrow::Borrow;
 use std::error::Error;
@@ -192,7 +192,7 @@ where
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Closed`, `TooManyKeys` and `CoalescePanicked`.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch<Q>(&mut self, key: &Q, value: V) -> Result<(), DispatchError<V>>
     where
         K: Borrow<Q>,
@@ -208,7 +208,7 @@ where
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: also `Full`.
-    #[inline]
+    #[inline(always)]
     pub fn try_dispatch<Q>(&mut self, key: &Q, value: V) -> Result<(), DispatchError<V>>
     where
         K: Borrow<Q>,
@@ -230,6 +230,24 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         self.half.key(key)
+    }
+
+    /// Folds the values of an iterator by key, in order; how many it was. See
+    /// [`dispatch_all`](Self::dispatch_all): here the keys' places in the map are asked for ahead,
+    /// too.
+    ///
+    /// A key may be owned or borrowed; it is cloned if it is new.
+    ///
+    /// # Errors
+    /// [`KeyedBatchError`], with the values that were taken from the iterator and refused, and their
+    /// keys.
+    #[inline]
+    pub fn dispatch_all_by_key<B: Borrow<K>>(
+        &mut self,
+        items: impl IntoIterator<Item = (B, V)>,
+    ) -> Result<u64, KeyedBatchError<V, K>> {
+        let items = items.into_iter().map(|(key, value)| (ByKey(key), value));
+        dispatch_all::<AddUp<H>, _, _, _, _>(&mut self.half, items)
     }
 
     /// Forgets a key, so that its cell can serve another once the consumer has passed it. A total
@@ -257,7 +275,7 @@ where
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Closed`, `Retired` and `CoalescePanicked`.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch_at(&mut self, handle: KeyHandle, value: V) -> Result<(), DispatchError<V>> {
         match self.half.index_of(handle) {
             Some(index) => put_one::<K, V, H, S>(&mut self.half, index, value, Patient::Yes),
@@ -269,7 +287,7 @@ where
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: also `Full`.
-    #[inline]
+    #[inline(always)]
     pub fn try_dispatch_at(&mut self, handle: KeyHandle, value: V) -> Result<(), DispatchError<V>> {
         match self.half.index_of(handle) {
             Some(index) => put_one::<K, V, H, S>(&mut self.half, index, value, Patient::No),
@@ -286,52 +304,102 @@ where
     /// # Errors
     /// [`KeyedBatchError`], with the values that were taken from the iterator and refused. Pass `&mut
     /// iterator` to keep those behind them.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch_all(
         &mut self,
         items: impl IntoIterator<Item = (KeyHandle, V)>,
     ) -> Result<u64, KeyedBatchError<V>> {
-        let put = |writer: &mut WriterEnd<K, FoldCell<V>>, index, value| {
-            let (folded, spare) = fold_one::<K, V, H>(writer, index, true, value);
-            match folded {
-                // There is a place, so a clean key was started.
-                Folded::Fresh | Folded::Clean => Put::Fresh,
-                Folded::Merged => Put::Merged,
-                Folded::Failed(panicked) => Put::Failed(spare, panicked),
-            }
-        };
-        dispatch_all(&mut self.half, items.into_iter(), put, |half, index, value| {
-            put_one::<K, V, H, S>(half, index, value, Patient::Yes)
-        })
+        dispatch_all::<AddUp<H>, _, _, _, _>(&mut self.half, items.into_iter())
     }
 }
 
-/// Folds a value into a total, or starts one if there is a place for it; and gives the value back,
-/// for those who must.
+/// A fold that panicked: the value, and what it said.
+struct Failed<V>(V, Panicked);
+
+/// Folds a value into the pending total, in place; gives it back if none is pending.
+///
+/// What the total was before is kept while the fold runs, and the value too. Where both are plain
+/// bytes and the fold cannot panic, the compiler makes neither.
 #[inline(always)]
-fn fold_one<K, V, H>(
-    writer: &mut WriterEnd<K, FoldCell<V>>,
-    index: u32,
-    may_start: bool,
-    value: V,
-) -> (Folded<Panicked>, V)
+fn merge<K, V, H>(pending: Option<Held<'_, V>>, value: V) -> Result<Option<V>, Failed<V>>
+where
+    V: Clone,
+    H: CoalescingHandler<K, V>,
+{
+    let Some(mut held) = pending else { return Ok(Some(value)) };
+    let spare = value.clone();
+    let (folded, outdated) = held.with(|total| {
+        let mut before = None;
+        let folded = catch(|| {
+            before = Some(total.clone());
+            H::coalesce(total, value);
+        });
+        match (folded, before) {
+            // What needs no drop is not carried out.
+            (Ok(()), before) => (Ok(()), before.filter(|_| std::mem::needs_drop::<V>())),
+            (Err(panicked), None) => (Err(panicked), None),
+            (Err(panicked), Some(before)) => {
+                (Err(panicked), Some(std::mem::replace(total, before)))
+            }
+        }
+    });
+    drop(held);
+    // Not while it is held: that may take long.
+    drop(outdated);
+    folded.map(|()| None).map_err(|panicked| Failed(spare, panicked))
+}
+
+/// A fresh total of one value.
+#[inline(always)]
+fn fresh<K, V, H>(value: V) -> Result<V, Failed<V>>
 where
     V: Default + Clone,
     H: CoalescingHandler<K, V>,
 {
-    // Kept to be handed back; where `Clone` is a copy, so is this.
     let spare = value.clone();
-    let folded = writer.fold(index, may_start, |total| {
-        catch(|| {
-            let mut total = total.cloned().unwrap_or_default();
-            H::coalesce(&mut total, value);
-            total
-        })
+    let folded = catch(|| {
+        let mut total = V::default();
+        H::coalesce(&mut total, value);
+        total
     });
-    (folded, spare)
+    folded.map_err(|panicked| Failed(spare, panicked))
 }
 
-#[inline]
+/// In a batch, too, values are folded as the handler says.
+struct AddUp<H>(PhantomData<H>);
+
+impl<K, V, H, S> Give<K, FoldCell<V>, S> for AddUp<H>
+where
+    V: Default + Clone,
+    H: CoalescingHandler<K, V>,
+{
+    #[inline(always)]
+    fn put(writer: &mut WriterEnd<K, FoldCell<V>>) -> Put<V> {
+        let value = writer.unstage();
+        let total = match merge::<K, V, H>(writer.hold_aim(), value) {
+            Ok(None) => return Put::Merged,
+            Ok(Some(value)) => fresh::<K, V, H>(value),
+            Err(failed) => Err(failed),
+        };
+        match total {
+            Ok(total) => {
+                writer.start_aim(total);
+                Put::Fresh
+            }
+            Err(Failed(value, panicked)) => Put::Failed(value, panicked),
+        }
+    }
+
+    fn dispatch(
+        half: &mut KeyedProducer<K, FoldCell<V>, S>,
+        index: u32,
+        value: V,
+    ) -> Result<(), DispatchError<V>> {
+        put_one::<K, V, H, S>(half, index, value, Patient::Yes)
+    }
+}
+
+#[inline(always)]
 fn put_one<K, V, H, S>(
     half: &mut KeyedProducer<K, FoldCell<V>, S>,
     index: u32,
@@ -345,30 +413,32 @@ where
     if let Some(reason) = half.core().refuses() {
         return Err(DispatchError::Closed(value, reason));
     }
-    let mut value = value;
-    loop {
-        let may_start = half.has_room();
-        let (folded, spare) = fold_one::<K, V, H>(&mut half.writer, index, may_start, value);
-        match folded {
-            Folded::Fresh => {
-                let Err(refusal) = half.push(index) else { return Ok(()) };
-                // It is there: the consumer never looks at an index that it was not given.
-                let total = half.writer.retract(index);
-                return total.map_or(Ok(()), |total| Err(refusal.of(total)));
-            }
-            Folded::Merged => {
-                half.count_conflated();
-                return Ok(());
-            }
-            Folded::Clean => match half.make_room(patient) {
-                Ok(()) => value = spare,
-                Err(refusal) => return Err(refusal.of(spare)),
-            },
-            Folded::Failed(panicked) => {
-                return Err(DispatchError::CoalescePanicked(spare, panicked));
-            }
+    let value = match merge::<K, V, H>(half.writer.hold(index), value) {
+        Ok(None) => {
+            half.count_conflated();
+            return Ok(());
+        }
+        Ok(Some(value)) => value,
+        Err(Failed(value, panicked)) => {
+            return Err(DispatchError::CoalescePanicked(value, panicked));
+        }
+    };
+    // The key is clean, and stays so until it is started below: the consumer leaves a clean cell
+    // alone.
+    if !half.has_room()
+        && let Err(refusal) = half.make_room(patient)
+    {
+        return Err(refusal.of(value));
+    }
+    match fresh::<K, V, H>(value) {
+        Ok(total) => half.writer.start(index, total),
+        Err(Failed(value, panicked)) => {
+            return Err(DispatchError::CoalescePanicked(value, panicked));
         }
     }
+    let Err(refusal) = half.push(index) else { return Ok(()) };
+    // It is there: the consumer never looks at an index that it was not given.
+    half.writer.retract(index).map_or(Ok(()), |total| Err(refusal.of(total)))
 }
 
 impl<K, V, H, S> CoalescingProducer<K, V, H, S> {

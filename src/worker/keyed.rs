@@ -6,13 +6,13 @@ use super::completion::{Completion, Outcome};
 use super::control::WorkerQueue;
 use super::engine::Stage;
 use super::handler::{Panicked, WorkerError, catch};
+use super::key_map::KeyMap;
 use super::lifecycle::{Attention, CloseReason, Core};
 use super::refusal::Refusal;
 use super::ring::{CapacityError, PopCursor};
 use super::slots::{RingConsumer, RingProducer, ring};
 use super::sync::Arc;
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -111,7 +111,7 @@ fn next_stamp() -> u32 {
 
 /// The producing half of a keyed worker, whatever its cells do.
 pub(super) struct KeyedProducer<K, C: Cell, S> {
-    keys: HashMap<K, u32, S>,
+    pub(super) keys: KeyMap<K, S>,
     pub(super) writer: WriterEnd<K, C>,
     pub(super) ring: RingProducer<u32>,
     pub(super) pushed: u64,
@@ -157,7 +157,7 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
 
     /// Why a key without a cell is refused.
     #[cold]
-    pub(super) fn no_room_for_key(&self, value: C::Value) -> DispatchError<C::Value> {
+    pub(super) fn no_room_for_key<V>(&self, value: V) -> DispatchError<V> {
         match self.core().refuses() {
             Some(reason) => DispatchError::Closed(value, reason),
             None => DispatchError::TooManyKeys(value),
@@ -222,8 +222,8 @@ impl<K: Hash + Eq + Clone, C: Cell, S: BuildHasher> KeyedProducer<K, C, S> {
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        match self.keys.get(key) {
-            Some(&index) => Some(index),
+        match self.keys.get(key, self.keys.home(key)) {
+            Some(index) => Some(index),
             None => self.add(key.to_owned()),
         }
     }
@@ -300,7 +300,7 @@ impl<K, C: Cell, H: KeyedHandler<K, C::Value>> KeyedStage<K, C, H> {
         if let Some(index) = self.ring.peek(ahead)
             && index >= FAR
         {
-            self.reader.fetch_state(index);
+            self.reader.fetch_cell(index);
         }
     }
 
@@ -413,9 +413,10 @@ pub(super) fn keyed<K, C: Cell, H, S>(
     handler: H,
 ) -> Result<Halves<K, C, H, S>, CapacityError> {
     let (push, pop) = ring(core)?;
-    let (writer, reader) = table(max_keys.min(MAX_KEYS));
+    let (writer, reader) = table(max_keys.min(MAX_KEYS))
+        .ok_or(CapacityError::OutOfMemory { places: core.capacity().get() })?;
     let producer = KeyedProducer {
-        keys: HashMap::with_hasher(hasher),
+        keys: KeyMap::new(hasher),
         writer,
         ring: push,
         pushed: 0,
