@@ -2,10 +2,10 @@
 //!
 //! Cases, cadences and spreads as in the bench `conflation`: a consumer that never waits, one that
 //! drains every 20 µs, and one every 200 µs (`conflated`); by key and by handle. From 1,000 keys on
-//! by handle means in batches (`dispatch_all`), with one at a time shown beside it
-//! (`our-single-dispatch`): a fold waits for the line of its total, which batches ask for ahead. With
-//! ten keys it is the other way round, and no line is far: what is measured there is the copying by
-//! which a fold that panics leaves the old total whole.
+//! ours gives its values in batches (`dispatch_all_by_key`, `dispatch_all`), with one at a time shown
+//! beside it (`our-single-dispatch`): a fold waits for the line of its total, which batches ask for
+//! ahead. With ten keys it is the other way round: there both sides meet on the same lines all the
+//! time.
 //!
 //! Peers do what is written by hand otherwise: totals in a concurrent map, folded into through its
 //! entries, and a channel of the keys that became dirty (tokio's bounded mpsc, crossbeam's). The map
@@ -24,8 +24,8 @@ mod harness;
 use dashmap::{DashMap, Entry};
 use harness::keyed::load::{Load, Value};
 use harness::keyed::map::{AsItComes, Crossbeam, Fast, Rule, Tokio, dashmap};
-use harness::keyed::ours::{Bare, Dispatch, OurProducer, Seen, Way, bare};
-use harness::keyed::run::{Consume, Pair, Produce};
+use harness::keyed::ours::{Dispatch, Nobody, OurProducer, Seen, Way};
+use harness::keyed::run::{Cadence, Consume, Pair, Produce};
 use harness::keyed::{Case, capacity, run_all};
 use harness::{Subject, control, ours, peer};
 use std::hash::BuildHasher;
@@ -189,9 +189,18 @@ impl Produce for BareCells {
     }
 }
 
-impl Bare for BareCells {
-    fn take(&mut self, key: u32) -> Value {
-        std::mem::replace(&mut self.0[key as usize].total, Value::new(0))
+/// The control's run, and a look at what it has left.
+fn alone<'a>(load: &'a Load) -> impl FnMut() -> f64 + 'a {
+    let mut pair = Pair::new((BareCells::new(load), Nobody), load, Cadence::Sweep);
+    let mut seen = Totals::new(load.keys);
+    move || {
+        let numbers = pair.numbers();
+        let cost = pair.run();
+        for (key, cell) in pair.producer.0.iter_mut().enumerate() {
+            seen.see(key as u32, &std::mem::take(&mut cell.total));
+        }
+        seen.check(numbers, load);
+        cost
     }
 }
 
@@ -209,7 +218,7 @@ fn subjects<'a>(case: &Case, load: &'a Load) -> Vec<Subject<'a>> {
         peer("dashmap-tokio", move || tokio.run()),
         peer("dashmap-tokio-foldhash", move || fast.run()),
         peer("dashmap-crossbeam", move || crossbeam.run()),
-        control("hold-and-add", bare::<Totals>(BareCells::new(load), load)),
+        control("hold-and-add", alone(load)),
         peer(other_name, move || other.run()),
     ]
 }

@@ -6,19 +6,23 @@
 //! lies. Each by key (hashed every time) and by handle, keys in a uniform random order or after
 //! Zipf's law (`…-zipf`).
 //!
-//! Ours at 16,384 and 131,072 keys gives its values in batches, whose cells, and whose keys' places in
-//! the map, are asked for ahead (`dispatch_all`, `dispatch_all_by_key`), and one at a time is shown
-//! beside it (`our-single-dispatch`); with fewer keys it is the other way round. Ten keys are few
-//! enough that both sides meet on the same lines all the time: what is measured there is how long a
-//! line takes from one core to the other.
+//! Ours from 1,000 keys on gives its values in batches, whose cells, and whose keys' places in the map,
+//! are asked for ahead (`dispatch_all`, `dispatch_all_by_key`), and one at a time is shown beside it
+//! (`our-single-dispatch`); with ten keys it is the other way round. They are few enough that both
+//! sides meet on the same lines all the time: what is measured there is how long a line takes from one
+//! core to the other.
 //!
 //! Peers do what is written by hand otherwise. `dashmap-…`: a concurrent map of newest values and a
 //! channel of the keys that became dirty (tokio's bounded mpsc, crossbeam's); the map comes as
 //! `DashMap::new()` makes it, and, as `…-foldhash`, with the fast hasher that our own key map uses.
 //! `entry-swap`: a private map of shared entries, each a pointer to the newest value that both sides
 //! swap, and a channel of the entries that became dirty; it allocates an item. Their consumers are
-//! polled, as ours is stepped, so nobody pays for a wake. The control is the bare copy of the value
-//! into the same kind of cell and one uncontended swap, without a consumer.
+//! polled, as ours is stepped, so nobody pays for a wake.
+//!
+//! The control is the bare copy of the value into the same kind of cell and one uncontended swap, without
+//! a consumer. A second one, `both-sides`, is the same with a consumer that swaps values out at the same
+//! cadence: what the travel of the lines costs whoever does it. It has no keys, no ring, no counts and
+//! no end, and its consumer looks through all cells in the order of memory.
 //!
 //! A run counts only if the consumer got the last value of every key.
 //!
@@ -32,8 +36,8 @@ use crossbeam_utils::atomic::AtomicCell;
 use dashmap::DashMap;
 use harness::keyed::load::{Load, Value};
 use harness::keyed::map::{AsItComes, Crossbeam, Fast, Queue, Rule, Tokio, dashmap};
-use harness::keyed::ours::{Bare, Dispatch, OurProducer, Seen, Way, bare};
-use harness::keyed::run::{Consume, Pair, Produce};
+use harness::keyed::ours::{Dispatch, Nobody, OurProducer, Seen, Way};
+use harness::keyed::run::{Cadence, Consume, Pair, Produce};
 use harness::keyed::{Case, capacity, run_all};
 use harness::{Subject, control, ours, peer};
 use std::collections::HashMap;
@@ -41,7 +45,7 @@ use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tidegate::worker::{
     ConflationHandler, ConflationProducer, ConflationSpWorker, KeyHandle, Outcome, Stepper,
     WorkerError,
@@ -224,79 +228,135 @@ fn entry_swap(load: &Load, by_handle: bool) -> (EntryProducer, EntryConsumer) {
     (producer, EntryConsumer { receiver, seen: Newest::new(load.keys) })
 }
 
-/// Cells like ours, touched by one thread: the copy in and one swap. As in ours, values lie in slots
-/// that go from cell to cell, and the cells of up to 4,096 keys have lines of their own.
-struct BareCells {
-    cells: Vec<Line>,
-    /// log2 of the cells on a line.
-    shift: u32,
+/// Cells like ours and nothing else: no keys, no ring, no counts, no end. As in ours, values lie in
+/// slots that go from cell to cell, and the cells of up to 4,096 keys have lines of their own.
+struct Cells {
+    lines: Vec<Line>,
+    /// Whether four cells share a line.
+    shared: bool,
     slots: Vec<Slot>,
+}
+
+/// A cell is a word, which names a slot, and what ours keeps beside it.
+#[repr(align(64))]
+struct Line([[AtomicUsize; 2]; 4]);
+
+/// Words of their own, so that a bench needs no unsafe code; they are plain moves.
+#[repr(align(64))]
+struct Slot([AtomicU64; 8]);
+
+const DIRTY: usize = 1 << 63;
+
+impl Cells {
+    fn new(load: &Load) -> Arc<Self> {
+        let keys = load.keys as usize;
+        let shared = keys > 4096;
+        let lines = if shared { keys / 4 } else { keys };
+        let cell = |key| [AtomicUsize::new(key), AtomicUsize::new(0)];
+        let line = |line| Line(std::array::from_fn(|step| cell(line + step * lines)));
+        Arc::new(Self {
+            lines: (0..lines).map(line).collect(),
+            shared,
+            slots: (0..keys + 33).map(|_| Slot(Default::default())).collect(),
+        })
+    }
+
+    #[inline(always)]
+    fn swap(&self, key: usize, word: usize) -> usize {
+        let lines = self.lines.len();
+        let (line, step) =
+            if self.shared { (key & (lines - 1), key / lines) } else { (key, 0) };
+        self.lines[line].0[step & 3][0].swap(word, Ordering::AcqRel)
+    }
+
+    #[inline(always)]
+    fn is_dirty(&self, key: usize) -> bool {
+        let lines = self.lines.len();
+        self.lines[key % lines].0[key / lines][0].load(Ordering::Relaxed) & DIRTY != 0
+    }
+}
+
+struct BareProducer {
+    cells: Arc<Cells>,
     spares: [usize; 32],
     turn: usize,
 }
 
-#[repr(align(64))]
-struct Line([[AtomicUsize; 2]; 4]);
-
-#[repr(align(64))]
-struct Slot(Value);
-
-impl BareCells {
-    fn new(load: &Load) -> Self {
-        let keys = load.keys as usize;
-        let shift = if keys > 4096 { 2 } else { 0 };
-        let lines = keys >> shift;
-        // The second half of a cell stands for what ours keeps beside the word.
-        let cell = |key| [AtomicUsize::new(key), AtomicUsize::new(0)];
-        Self {
-            cells: (0..lines)
-                .map(|line| Line(std::array::from_fn(|step| cell(line + step * lines))))
-                .collect(),
-            shift,
-            slots: (0..keys + 32).map(|_| Slot(Value::new(0))).collect(),
-            spares: std::array::from_fn(|spare| keys + spare),
-            turn: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn cell(&self, key: usize) -> &AtomicUsize {
-        let lines = self.cells.len();
-        let (line, step) =
-            if self.shift == 0 { (key, 0) } else { (key & (lines - 1), key / lines) };
-        &self.cells[line].0[step & 3][0]
-    }
+/// Sweeps all cells, as it is not told which of them are dirty.
+struct BareConsumer {
+    cells: Arc<Cells>,
+    hand: usize,
+    seen: Newest,
 }
 
-impl Produce for BareCells {
+fn both_sides(load: &Load) -> (BareProducer, BareConsumer) {
+    let cells = Cells::new(load);
+    let keys = load.keys as usize;
+    let spares = std::array::from_fn(|spare| keys + spare);
+    let producer = BareProducer { cells: cells.clone(), spares, turn: 0 };
+    (producer, BareConsumer { cells, hand: keys + 32, seen: Newest::new(load.keys) })
+}
+
+impl Produce for BareProducer {
     fn produce(&mut self, numbers: Range<u64>, load: &Load) {
+        let cells = &*self.cells;
         for number in numbers {
             let hand = self.spares[self.turn];
-            self.slots[hand].0 = Value::new(number);
-            let former = self.cell(load.key(number) as usize).swap(hand, Ordering::AcqRel);
-            black_box(self.slots[former].0.0[0]);
+            for word in &cells.slots[hand].0 {
+                word.store(number, Ordering::Relaxed);
+            }
+            let former = cells.swap(load.key(number) as usize, hand | DIRTY) & !DIRTY;
+            black_box(cells.slots[former].0[0].load(Ordering::Relaxed));
             self.spares[self.turn] = former;
             self.turn = (self.turn + 1) % self.spares.len();
         }
     }
 }
 
-impl Bare for BareCells {
-    fn take(&mut self, key: u32) -> Value {
-        let slot = self.cell(key as usize).load(Ordering::Relaxed);
-        std::mem::replace(&mut self.slots[slot].0, Value::new(0))
+impl Consume for BareConsumer {
+    fn drain(&mut self, _most: usize) -> usize {
+        let Self { cells, hand, seen } = self;
+        let mut drained = 0;
+        for key in 0..seen.0.len() {
+            if cells.is_dirty(key) {
+                *hand = cells.swap(key, *hand) & !DIRTY;
+                let words = &cells.slots[*hand].0;
+                let value = Value(std::array::from_fn(|word| words[word].load(Ordering::Relaxed)));
+                seen.see(key as u32, &value);
+                drained += 1;
+            }
+        }
+        drained
+    }
+
+    fn check(&mut self, numbers: Range<u64>, load: &Load) {
+        self.seen.check(numbers, load);
+    }
+}
+
+/// The producing side alone: the consumer comes once it has done.
+fn alone<'a>(load: &'a Load) -> impl FnMut() -> f64 + 'a {
+    let (producer, mut consumer) = both_sides(load);
+    let mut pair = Pair::new((producer, Nobody), load, Cadence::Sweep);
+    move || {
+        let numbers = pair.numbers();
+        let cost = pair.run();
+        consumer.drain(usize::MAX);
+        consumer.check(numbers, load);
+        cost
     }
 }
 
 fn subjects<'a>(case: &Case, load: &'a Load) -> Vec<Subject<'a>> {
     let cadence = case.cadence;
-    let (way, other, other_name) = Way::of(case, 10_000);
+    let (way, other, other_name) = Way::of(case, 1_000);
     let mut our = Pair::new(worker(load, way), load, cadence);
     let mut other = Pair::new(worker(load, other), load, cadence);
     let mut tokio = Pair::new(dashmap::<Replace, Tokio, AsItComes, Newest>(load), load, cadence);
     let mut fast = Pair::new(dashmap::<Replace, Tokio, Fast, Newest>(load), load, cadence);
     let mut crossbeam =
         Pair::new(dashmap::<Replace, Crossbeam, AsItComes, Newest>(load), load, cadence);
+    let mut both = Pair::new(both_sides(load), load, cadence);
     let mut swap = Pair::new(entry_swap(load, case.by_handle), load, cadence);
     vec![
         ours("conflation-worker", move || our.run()),
@@ -304,7 +364,8 @@ fn subjects<'a>(case: &Case, load: &'a Load) -> Vec<Subject<'a>> {
         peer("dashmap-tokio-foldhash", move || fast.run()),
         peer("dashmap-crossbeam", move || crossbeam.run()),
         peer("entry-swap", move || swap.run()),
-        control("copy-and-swap", bare::<Newest>(BareCells::new(load), load)),
+        control("copy-and-swap", alone(load)),
+        control("both-sides", move || both.run()),
         peer(other_name, move || other.run()),
     ]
 }

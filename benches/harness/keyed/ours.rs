@@ -1,8 +1,8 @@
-//! Our own side of both benches: one worker in its four ways to be given values, and the control.
+//! Our own side of both benches: one worker in its four ways to be given values.
 
 use super::Case;
 use super::load::{Load, Value};
-use super::run::{Cadence, Consume, Pair, Produce};
+use super::run::{Consume, Produce};
 use std::ops::Range;
 use tidegate::worker::KeyHandle;
 
@@ -100,12 +100,6 @@ impl<D: Dispatch> Produce for OurProducer<D> {
     }
 }
 
-/// Cells like ours, touched by one thread.
-pub trait Bare: Produce {
-    /// Takes what is pending of a key; zero if nothing is.
-    fn take(&mut self, key: u32) -> Value;
-}
-
 /// Nobody consumes beside the control: it is read after the run.
 pub struct Nobody;
 
@@ -115,22 +109,4 @@ impl Consume for Nobody {
     }
 
     fn check(&mut self, _numbers: Range<u64>, _load: &Load) {}
-}
-
-/// Runs a control, and checks what it has left.
-pub fn bare<'a, S: Seen + 'a>(cells: impl Bare + 'a, load: &'a Load) -> impl FnMut() -> f64 + 'a {
-    let mut pair = Pair::new((cells, Nobody), load, Cadence::Sweep);
-    let mut seen = S::new(load.keys);
-    move || {
-        let numbers = pair.numbers();
-        let cost = pair.run();
-        for key in 0..load.keys {
-            let value = pair.producer.take(key);
-            if value.number() > 0 {
-                seen.see(key, &value);
-            }
-        }
-        seen.check(numbers, load);
-        cost
-    }
 }

@@ -136,7 +136,7 @@ impl<K, C: Cell> WriterEnd<K, C> {
     }
 
     /// Puts a value into a spare slot, where it waits for its cell; where that is. At most
-    /// [`MOST_STAGED`] at a time.
+    /// [`MOST_STAGED`] at a time. To be [`aim`](Self::aim)ed.
     #[inline(always)]
     pub(in crate::worker) fn stage(&mut self, value: C::Value) -> usize {
         let at = self.staged_at(self.staged);
@@ -145,19 +145,19 @@ impl<K, C: Cell> WriterEnd<K, C> {
         }
         // SAFETY: the slot is this end's, and empty: it is not one of the staged.
         unsafe { fill(self.spares[at], value) };
-        self.aims[at] = None;
         self.staged += 1;
         at
     }
 
-    /// Says which cell a staged value goes to, and asks for it. Any index will do.
+    /// Says which cell a staged value goes to, and asks for it; none if there is no such index.
     #[inline(always)]
-    pub(in crate::worker) fn aim(&mut self, at: usize, index: u32) {
-        if index < self.known {
+    pub(in crate::worker) fn aim(&mut self, at: usize, index: Option<u32>) {
+        let index = index.filter(|index| *index < self.known);
+        self.aims[at & (SPARES - 1)] = index.map(|index| {
             let cell = self.table.cell(index);
             fetch_for_writing(cell.word());
-            self.aims[at & (SPARES - 1)] = Some(NonNull::from(cell));
-        }
+            NonNull::from(cell)
+        });
     }
 
     /// Asks for what else will be needed of the cell that a staged value goes to.

@@ -115,7 +115,7 @@ fn what_is_staged_goes_where_it_is_aimed_comes_back_or_is_dropped() {
     for round in 0..100_u8 {
         for number in 0..MOST_STAGED as u8 {
             let at = writer.stage((number, held.clone()));
-            writer.aim(at, if number % 2 == 0 { one } else { two });
+            writer.aim(at, Some(if number % 2 == 0 { one } else { two }));
         }
         assert_eq!(Arc::strong_count(&held), 1 + MOST_STAGED);
         // Past what is staged.
@@ -143,10 +143,10 @@ fn what_is_staged_goes_where_it_is_aimed_comes_back_or_is_dropped() {
 fn a_value_that_is_aimed_at_no_cell_holds_no_stamp() {
     let (mut writer, _reader) = table::<u8, LatestCell<u8>>(1).unwrap();
     let at = writer.stage(1);
-    writer.aim(at, 0);
+    writer.aim(at, Some(0));
     assert!(!writer.aim_holds(0), "no key was added yet");
     writer.add(7, 5, &core()).unwrap();
-    writer.aim(at, 0);
+    writer.aim(at, Some(0));
     assert!(writer.aim_holds(5));
     assert_eq!(writer.unstage(), 1);
 }
