@@ -264,8 +264,7 @@ impl Cells {
     #[inline(always)]
     fn swap(&self, key: usize, word: usize) -> usize {
         let lines = self.lines.len();
-        let (line, step) =
-            if self.shared { (key & (lines - 1), key / lines) } else { (key, 0) };
+        let (line, step) = if self.shared { (key & (lines - 1), key / lines) } else { (key, 0) };
         self.lines[line].0[step & 3][0].swap(word, Ordering::AcqRel)
     }
 

@@ -305,7 +305,7 @@ impl<'a, K, C: Cell, S, N: Name<K, C, S>> Batch<'a, K, C, S, N> {
     /// Whether one more key may become pending.
     #[inline(always)]
     fn has_room(&mut self) -> bool {
-        self.half.ring.room(self.places + 1) > self.places
+        self.half.ring.free_places(self.places + 1) > self.places
     }
 
     /// Publishes the places.
@@ -323,11 +323,7 @@ impl<'a, K, C: Cell, S, N: Name<K, C, S>> Batch<'a, K, C, S, N> {
         if count == 0 {
             return Ok(());
         }
-        half.pushed += count as u64;
-        half.core().count_pushed(half.pushed);
         half.ring.publish_filled(count).map_err(|(indices, reason)| {
-            half.pushed -= count as u64;
-            half.core().count_pushed(half.pushed);
             for index in indices {
                 if let (Some(name), Some(value)) = (N::of(index, half), half.writer.retract(index))
                 {
