@@ -43,7 +43,8 @@
 //! |---|---|---|---|
 //! | latest `word` | writer and reader swap | acquire-release | each gets what the other put in its slot |
 //! | fold `word` | reader takes | acquire-release | it gets the total, the writer an emptied slot |
-//! | fold `word` | writer looks, and holds | acquire | the slot that it finds was emptied |
+//! | fold `word` | writer takes an empty slot | acquire | the reader is done with it |
+//! | fold `word` | writer holds | relaxed | what is pending was put there by itself |
 //! | fold `word` | writer puts in, and lets go | release | the total is seen whole |
 //! | `stamp` | writer alone | relaxed | no other side looks |
 #![expect(unsafe_code, reason = "slots and keys are shared between two threads, one at a time")]
@@ -51,6 +52,8 @@
 mod chunk;
 mod ends;
 mod fetch;
+#[cfg(all(test, feature = "loom"))]
+mod model;
 #[cfg(all(test, not(feature = "loom")))]
 mod tests;
 
@@ -209,14 +212,14 @@ impl<V> FoldCell<V> {
         // A look brings the line to be read only, and the exchange would ask for it again.
         fetch_for_writing(&raw const self.0);
         loop {
-            let seen = self.0.slot.load(Acquire);
+            let seen = self.0.slot.load(Relaxed);
             if !is(seen, DIRTY) {
                 return None;
             }
             let place = unmark(seen);
-            // Relaxed if it fails: then the reader took the total, and the next look acquires.
+            // Relaxed: what is pending was put there by this side.
             let held =
-                self.0.slot.compare_exchange(seen, mark(place, HELD), Acquire, Relaxed).is_ok();
+                self.0.slot.compare_exchange(seen, mark(place, HELD), Relaxed, Relaxed).is_ok();
             if held {
                 return Some(Held { cell: self, place });
             }

@@ -142,6 +142,34 @@ fn slots_that_change_hands_between_keys_carry_each_value_once() {
     });
 }
 
+/// The same for totals: the slot that the reader emptied under the first key and left under the second
+/// comes back with the second's next total, and is filled for the third key.
+#[test]
+fn slots_that_change_hands_between_totals_carry_each_once() {
+    check(3, || {
+        let log = Log::default();
+        let (mut producer, mut stepper) = CoalescingSpWorker::builder()
+            .capacity(4)
+            .max_keys(3)
+            .stepped::<u32, u32, _>(log.clone())
+            .unwrap();
+        let keys = [1, 2, 3].map(|key| producer.key(&key).unwrap());
+        producer.dispatch_at(keys[0], 1).unwrap();
+        producer.dispatch_at(keys[1], 10).unwrap();
+        let consumer = thread::spawn(move || {
+            stepper.step(2);
+            stepper
+        });
+        for (key, value) in [(keys[1], 20), (keys[0], 2), (keys[2], 100)] {
+            producer.dispatch_at(key, value).unwrap();
+        }
+        let mut stepper = consumer.join().unwrap();
+        stepper.step(usize::MAX);
+        let totals = [1, 2, 3].map(|key| log.of(key).iter().sum::<u32>());
+        assert_eq!(totals, [3, 30, 100]);
+    });
+}
+
 /// A batch by key, of keys that were known and of a new one, meets the consumer.
 #[test]
 fn a_batch_by_key_that_meets_the_consumer_is_accounted_for() {
