@@ -67,7 +67,7 @@ impl KeyedKind for Conflation {}
 ///
 /// The handler is told the newest value of a key that was dispatched before it is called, keys in
 /// the order in which they became pending. No value is delivered twice, none is torn, none is left
-/// behind. Each key takes three values on cache lines of their own, the key itself, and a byte.
+/// behind. Each key takes one value on cache lines of its own, the key itself twice, and some bytes.
 pub type ConflationSpWorker = Worker<Conflation>;
 
 /// What a [`ConflationSpWorker`] does with what it delivers. All of it runs on the consumer's
