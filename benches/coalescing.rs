@@ -1,11 +1,10 @@
 //! What a dispatch costs that is folded into a total: 64-byte values over 10 to 131,072 keys.
 //!
-//! Cases, cadences and spreads as in the bench `conflation`: a consumer that never waits, one that
-//! drains every 20 µs, and one every 200 µs (`conflated`); by key and by handle. From 1,000 keys on
-//! ours gives its values in batches (`dispatch_all_by_key`, `dispatch_all`), with one at a time shown
-//! beside it (`our-single-dispatch`): a fold waits for the line of its total, which batches ask for
-//! ahead. With ten keys it is the other way round: there both sides meet on the same lines all the
-//! time.
+//! Cases, cadences, spreads and ways as in the bench `conflation`: a consumer that never waits, one that
+//! drains every 20 µs, and one every 200 µs (`conflated`); by key and by handle, in batches where that
+//! pays, with the other way beside it (`our-batch-dispatch`, `our-single-dispatch`). With ten keys both
+//! sides meet on the same lines all the time: a map's entry then costs one line's way from core to core,
+//! a fold the same, and a dispatch to a fresh key a place in the ring besides.
 //!
 //! Peers do what is written by hand otherwise: totals in a concurrent map, folded into through its
 //! entries, and a channel of the keys that became dirty (tokio's bounded mpsc, crossbeam's). The map
@@ -206,7 +205,7 @@ fn alone<'a>(load: &'a Load) -> impl FnMut() -> f64 + 'a {
 
 fn subjects<'a>(case: &Case, load: &'a Load) -> Vec<Subject<'a>> {
     let cadence = case.cadence;
-    let (way, other, other_name) = Way::of(case, 1_000);
+    let (way, other, other_name) = Way::of(case);
     let mut our = Pair::new(worker(load, way), load, cadence);
     let mut other = Pair::new(worker(load, other), load, cadence);
     let mut tokio = Pair::new(dashmap::<AddUp, Tokio, AsItComes, Totals>(load), load, cadence);

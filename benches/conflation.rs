@@ -6,11 +6,11 @@
 //! lies. Each by key (hashed every time) and by handle, keys in a uniform random order or after
 //! Zipf's law (`…-zipf`).
 //!
-//! Ours from 1,000 keys on gives its values in batches, whose cells, and whose keys' places in the map,
-//! are asked for ahead (`dispatch_all`, `dispatch_all_by_key`), and one at a time is shown beside it
-//! (`our-single-dispatch`); with ten keys it is the other way round. They are few enough that both
-//! sides meet on the same lines all the time: what is measured there is how long a line takes from one
-//! core to the other.
+//! Ours gives its values in batches, whose cells, and whose keys' places in the map, are asked for ahead
+//! (`dispatch_all`, `dispatch_all_by_key`), from 1,000 keys on by handle and from 16,384 on by key, and
+//! one at a time is shown beside it (`our-single-dispatch`); with fewer keys it is the other way round.
+//! Ten keys are so few that both sides meet on the same lines all the time: what is measured there is
+//! how long a line takes from one core to the other.
 //!
 //! Peers do what is written by hand otherwise. `dashmap-…`: a concurrent map of newest values and a
 //! channel of the keys that became dirty (tokio's bounded mpsc, crossbeam's); the map comes as
@@ -348,7 +348,7 @@ fn alone<'a>(load: &'a Load) -> impl FnMut() -> f64 + 'a {
 
 fn subjects<'a>(case: &Case, load: &'a Load) -> Vec<Subject<'a>> {
     let cadence = case.cadence;
-    let (way, other, other_name) = Way::of(case, 1_000);
+    let (way, other, other_name) = Way::of(case);
     let mut our = Pair::new(worker(load, way), load, cadence);
     let mut other = Pair::new(worker(load, other), load, cadence);
     let mut tokio = Pair::new(dashmap::<Replace, Tokio, AsItComes, Newest>(load), load, cadence);
