@@ -220,6 +220,8 @@ struct Batch<'a, K, C: Cell, S, N: Name<K, C, S>> {
     accepted: u64,
     /// Places filled and not published.
     places: usize,
+    /// Places besides that are free for certain.
+    room: usize,
     /// Values superseded or folded, and not counted.
     conflated: u64,
     /// Values whose places could not be published.
@@ -234,6 +236,7 @@ impl<'a, K, C: Cell, S, N: Name<K, C, S>> Batch<'a, K, C, S, N> {
             window: [const { None }; SPARES],
             accepted: 0,
             places: 0,
+            room: 0,
             conflated: 0,
             unpublished: Vec::new(),
         }
@@ -271,7 +274,7 @@ impl<'a, K, C: Cell, S, N: Name<K, C, S>> Batch<'a, K, C, S, N> {
         if let Some(reason) = self.half.core().refuses() {
             return Err((DispatchError::Closed((), reason), self.half.writer.unstage()));
         }
-        if !self.has_room() {
+        if self.room == 0 && !self.finds_room() {
             return self.give_later::<G>(index);
         }
         match G::put(&mut self.half.writer) {
@@ -280,6 +283,7 @@ impl<'a, K, C: Cell, S, N: Name<K, C, S>> Batch<'a, K, C, S, N> {
                 let taken = self.half.ring.stage(self.places, index);
                 debug_assert!(taken, "a fresh key needs a place that is known to be free");
                 self.places += 1;
+                self.room -= 1;
             }
             Put::Failed(value, panicked) => {
                 return Err((DispatchError::CoalescePanicked((), panicked), value));
@@ -297,15 +301,17 @@ impl<'a, K, C: Cell, S, N: Name<K, C, S>> Batch<'a, K, C, S, N> {
         let published = self.publish();
         let value = self.half.writer.unstage();
         match published {
+            // It may take a place: how many are left is found anew.
             Ok(()) => G::dispatch(self.half, index, value).map_err(DispatchError::split),
             Err(reason) => Err((DispatchError::Closed((), reason), value)),
         }
     }
 
     /// Whether one more key may become pending.
-    #[inline(always)]
-    fn has_room(&mut self) -> bool {
-        self.half.ring.free_places(self.places + 1) > self.places
+    #[cold]
+    fn finds_room(&mut self) -> bool {
+        self.room = self.half.ring.free_places(self.places + 1).saturating_sub(self.places);
+        self.room > 0
     }
 
     /// Publishes the places.

@@ -26,7 +26,9 @@ const LEAST_LINES: usize = 2;
 /// neighbours do not share one: the keys that were first seen are often the busiest.
 struct Cells<C> {
     lines: Vec<Line<C>>,
-    /// log2 of the number of lines.
+    /// One less than the number of lines, a power of two.
+    mask: usize,
+    /// log2 of it.
     shift: u32,
 }
 
@@ -47,12 +49,13 @@ impl<C: Cell> Cells<C> {
         lines.extend((0..count).map(|line| {
             Line(std::array::from_fn(|step| C::new(slot(line | (step << shift)).cast_mut())))
         }));
-        Some(Self { lines, shift })
+        Some(Self { mask: lines.len() - 1, lines, shift })
     }
 
     #[inline(always)]
     fn get(&self, place: usize) -> &C {
-        let line = &self.lines[place & (self.lines.len() - 1)];
+        // SAFETY: there are one more lines than the mask says.
+        let line = unsafe { self.lines.get_unchecked(place & self.mask) };
         &line.0[(place >> self.shift) & (PER_LINE - 1)]
     }
 }
@@ -106,7 +109,8 @@ impl<K, C: Cell> Drop for Table<K, C> {
 pub(super) const FIRST_CHUNK: u32 = 64;
 #[cfg(feature = "loom")]
 pub(super) const FIRST_CHUNK: u32 = 2;
-pub(super) const CHUNKS: usize = 32 - FIRST_CHUNK.trailing_zeros() as usize;
+/// A chunk's number is the log2 of its length, so the first few are never made.
+pub(super) const CHUNKS: usize = 32;
 
 /// Chunks of cells, each twice as long as the one before.
 pub(super) struct Table<K, C: Cell> {
@@ -155,7 +159,7 @@ impl<K, C: Cell> Table<K, C> {
         if self.chunks[chunk].get().is_some() {
             return true;
         }
-        let length = (FIRST_CHUNK << chunk).min(max_keys - (index - place as u32)) as usize;
+        let length = (1 << chunk).min(max_keys - (index - place as u32)) as usize;
         Chunk::new(length).is_some_and(|made| self.chunks[chunk].set(made).is_ok())
     }
 }
@@ -170,5 +174,5 @@ pub(super) const fn locate(index: u32) -> (usize, usize) {
     // The sum cannot pass `u32::MAX`: see `MAX_KEYS`.
     let number = index + FIRST_CHUNK;
     let level = number.ilog2();
-    ((level - FIRST_CHUNK.ilog2()) as usize, (number - (1 << level)) as usize)
+    (level as usize & (CHUNKS - 1), (number - (1 << level)) as usize)
 }

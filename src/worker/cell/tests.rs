@@ -153,11 +153,11 @@ fn a_value_that_is_aimed_at_no_cell_holds_no_stamp() {
 
 #[test]
 fn chunks_cover_every_index_once_and_stop_at_the_bound() {
-    let mut expected = (0, 0);
+    let mut expected = (FIRST_CHUNK.ilog2() as usize, 0);
     for index in 0..10_000 {
         assert_eq!(locate(index), expected);
         expected.1 += 1;
-        if expected.1 == (FIRST_CHUNK as usize) << expected.0 {
+        if expected.1 == 1 << expected.0 {
             expected = (expected.0 + 1, 0);
         }
     }
