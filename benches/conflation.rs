@@ -6,18 +6,23 @@
 //! lies. Each by key (hashed every time) and by handle, keys in a uniform random order or after
 //! Zipf's law (`…-zipf`).
 //!
-//! Ours at 16,384 and 131,072 keys by handle gives its values in batches, whose cells are fetched
-//! ahead (`dispatch_all`), and one at a time is shown beside it (`our-single-dispatch`); with fewer
-//! keys it is the other way round. Ten keys are few enough that both sides meet on the same lines all
-//! the time: what is measured there is how long a line takes from one core to the other.
+//! Ours gives its values in batches, whose cells, and whose keys' places in the map, are asked for ahead
+//! (`dispatch_all`, `dispatch_all_by_key`), from 1,000 keys on by handle and from 16,384 on by key, and
+//! one at a time is shown beside it (`our-single-dispatch`); with fewer keys it is the other way round.
+//! Ten keys are so few that both sides meet on the same lines all the time: what is measured there is
+//! how long a line takes from one core to the other.
 //!
 //! Peers do what is written by hand otherwise. `dashmap-…`: a concurrent map of newest values and a
 //! channel of the keys that became dirty (tokio's bounded mpsc, crossbeam's); the map comes as
 //! `DashMap::new()` makes it, and, as `…-foldhash`, with the fast hasher that our own key map uses.
 //! `entry-swap`: a private map of shared entries, each a pointer to the newest value that both sides
 //! swap, and a channel of the entries that became dirty; it allocates an item. Their consumers are
-//! polled, as ours is stepped, so nobody pays for a wake. The control is the bare copy of the value
-//! into the same kind of cell and one uncontended swap, without a consumer.
+//! polled, as ours is stepped, so nobody pays for a wake.
+//!
+//! The control is the bare copy of the value into the same kind of cell and one uncontended swap, without
+//! a consumer. A second one, `both-sides`, is the same with a consumer that swaps values out at the same
+//! cadence: what the travel of the lines costs whoever does it. It has no keys, no ring, no counts and
+//! no end, and its consumer looks through all cells in the order of memory.
 //!
 //! A run counts only if the consumer got the last value of every key.
 //!
@@ -29,18 +34,18 @@ mod harness;
 
 use crossbeam_utils::atomic::AtomicCell;
 use dashmap::DashMap;
-use harness::keyed::{
-    Cadence, Case, Consume, Crossbeam, Load, Pair, Produce, Queue, Tokio, Value, capacity, cases,
-    rounds,
-};
-use harness::{Report, Subject, control, ours, peer};
-use std::cell::UnsafeCell;
+use harness::keyed::load::{Load, Value};
+use harness::keyed::map::{AsItComes, Crossbeam, Fast, Queue, Rule, Tokio, dashmap};
+use harness::keyed::ours::{Dispatch, Nobody, OurProducer, Seen, Way};
+use harness::keyed::run::{Cadence, Consume, Pair, Produce};
+use harness::keyed::{Case, capacity, run_all};
+use harness::{Subject, control, ours, peer};
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tidegate::worker::{
     ConflationHandler, ConflationProducer, ConflationSpWorker, KeyHandle, Outcome, Stepper,
     WorkerError,
@@ -49,7 +54,7 @@ use tidegate::worker::{
 /// What a consumer saw last of each key.
 struct Newest(Vec<u64>);
 
-impl Newest {
+impl Seen for Newest {
     fn new(keys: u32) -> Self {
         Self(vec![0; keys as usize])
     }
@@ -62,7 +67,7 @@ impl Newest {
     }
 
     /// Checks that the newest value of every key has come.
-    fn check(&self, numbers: Range<u64>, load: &Load) {
+    fn check(&mut self, numbers: Range<u64>, load: &Load) {
         let span = load.sequence.len() as u64;
         let mut last = HashMap::new();
         for number in numbers.start.max(numbers.end.saturating_sub(span))..numbers.end {
@@ -90,43 +95,31 @@ impl ConflationHandler<u32, Value> for Newest {
     fn on_completed(&mut self, _outcome: Outcome) {}
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Key,
-    Handle,
-    Batch,
-}
+impl Dispatch for ConflationProducer<u32, Value> {
+    fn handle(&mut self, key: u32) -> KeyHandle {
+        self.key(&key).expect("room")
+    }
 
-struct OurProducer {
-    producer: ConflationProducer<u32, Value>,
-    handles: Vec<KeyHandle>,
-    way: Way,
-}
+    #[inline(always)]
+    fn by_key(&mut self, key: u32, value: Value) {
+        let old = self.dispatch(&key, value);
+        black_box(old.expect("an open worker").map(|old| old.0[0]));
+    }
 
-impl Produce for OurProducer {
-    fn produce(&mut self, numbers: Range<u64>, load: &Load) {
-        let Self { producer, handles, way } = self;
-        let mask = handles.len() - 1;
-        match way {
-            Way::Key => {
-                for number in numbers {
-                    let old = producer.dispatch(&load.key(number), Value::new(number));
-                    black_box(old.expect("an open worker").map(|old| old.0[0]));
-                }
-            }
-            Way::Handle => {
-                for number in numbers {
-                    let handle = handles[number as usize & mask];
-                    let old = producer.dispatch_at(handle, Value::new(number));
-                    black_box(old.expect("an open worker").map(|old| old.0[0]));
-                }
-            }
-            Way::Batch => {
-                let items =
-                    numbers.map(|number| (handles[number as usize & mask], Value::new(number)));
-                producer.dispatch_all(items).expect("an open worker");
-            }
-        }
+    #[inline(always)]
+    fn by_handle(&mut self, handle: KeyHandle, value: Value) {
+        let old = self.dispatch_at(handle, value);
+        black_box(old.expect("an open worker").map(|old| old.0[0]));
+    }
+
+    #[inline(always)]
+    fn all_by_key(&mut self, items: impl Iterator<Item = (u32, Value)>) {
+        self.dispatch_all_by_key(items).expect("an open worker");
+    }
+
+    #[inline(always)]
+    fn all(&mut self, items: impl Iterator<Item = (KeyHandle, Value)>) {
+        self.dispatch_all(items).expect("an open worker");
     }
 }
 
@@ -139,78 +132,29 @@ impl Consume for Stepper<Newest> {
         let counters = self.counters();
         assert_eq!(counters.errors, 0);
         assert_eq!(counters.dispatched, counters.handled + counters.conflated);
-        self.handler().expect("its handler").check(numbers, load);
+        self.handler_mut().expect("its handler").check(numbers, load);
     }
 }
 
-fn worker(load: &Load, way: Way) -> (OurProducer, Stepper<Newest>) {
-    let (mut producer, stepper) = ConflationSpWorker::builder()
+type Ours = OurProducer<ConflationProducer<u32, Value>>;
+
+fn worker(load: &Load, way: Way) -> (Ours, Stepper<Newest>) {
+    let (producer, stepper) = ConflationSpWorker::builder()
         .capacity(capacity(load.keys))
         .max_keys(load.keys)
         .stepped(Newest::new(load.keys))
         .expect("a worker");
-    let handles: Vec<_> = (0..load.keys).map(|key| producer.key(&key).expect("room")).collect();
-    (OurProducer { producer, handles: load.in_sequence(&handles), way }, stepper)
+    (OurProducer::new(producer, load, way), stepper)
 }
 
-/// Newest values in a concurrent map, dirty keys in a channel.
-struct MapProducer<Q: Queue, S> {
-    newest: Arc<DashMap<u32, Value, S>>,
-    sender: Q::Sender<u32>,
-}
+/// A newer value takes the place of the one that waits.
+struct Replace;
 
-struct MapConsumer<Q: Queue, S> {
-    newest: Arc<DashMap<u32, Value, S>>,
-    receiver: Q::Receiver<u32>,
-    seen: Newest,
-}
-
-impl<Q: Queue, S: BuildHasher + Clone> Produce for MapProducer<Q, S> {
-    fn produce(&mut self, numbers: Range<u64>, load: &Load) {
-        for number in numbers {
-            let key = load.key(number);
-            let old = self.newest.insert(key, Value::new(number)).map(|old| old.0[0]);
-            if black_box(old).is_none() {
-                Q::send(&self.sender, key);
-            }
-        }
+impl Rule for Replace {
+    #[inline(always)]
+    fn put<S: BuildHasher + Clone>(map: &DashMap<u32, Value, S>, key: u32, value: Value) -> bool {
+        black_box(map.insert(key, value).map(|old| old.0[0])).is_none()
     }
-}
-
-impl<Q: Queue, S: BuildHasher + Clone + Send + Sync> Consume for MapConsumer<Q, S> {
-    fn drain(&mut self, most: usize) -> usize {
-        let mut drained = 0;
-        while drained < most
-            && let Some(key) = Q::receive(&mut self.receiver)
-        {
-            // Out of the map, so that the next value makes the key dirty again.
-            if let Some((key, value)) = self.newest.remove(&key) {
-                self.seen.see(key, &value);
-            }
-            drained += 1;
-        }
-        drained
-    }
-
-    fn check(&mut self, numbers: Range<u64>, load: &Load) {
-        self.seen.check(numbers, load);
-    }
-}
-
-/// The hasher of `DashMap::new()`.
-type AsItComes = std::hash::RandomState;
-/// The hasher of our own key map.
-type Fast = foldhash::fast::RandomState;
-
-fn dashmap<Q, S>(load: &Load) -> (MapProducer<Q, S>, MapConsumer<Q, S>)
-where
-    Q: Queue,
-    S: BuildHasher + Clone + Default,
-{
-    let newest = Arc::new(DashMap::with_hasher(S::default()));
-    let (sender, receiver) = Q::new(capacity(load.keys));
-    let seen = Newest::new(load.keys);
-    (MapProducer { newest: newest.clone(), sender }, MapConsumer { newest, receiver, seen })
 }
 
 /// A key's entry: the newest value that was not taken, if there is one.
@@ -284,111 +228,147 @@ fn entry_swap(load: &Load, by_handle: bool) -> (EntryProducer, EntryConsumer) {
     (producer, EntryConsumer { receiver, seen: Newest::new(load.keys) })
 }
 
-/// The same cell as ours, touched by one thread: the copy in and one swap.
-#[repr(C, align(64))]
-struct BareCell {
-    slots: [UnsafeCell<Value>; 3],
-    state: AtomicU8,
+/// Cells like ours and nothing else: no keys, no ring, no counts, no end. As in ours, values lie in
+/// slots that go from cell to cell, and the cells of up to 4,096 keys have lines of their own.
+struct Cells {
+    lines: Vec<Line>,
+    /// Whether four cells share a line.
+    shared: bool,
+    slots: Vec<Slot>,
 }
 
-struct Bare {
-    cells: Vec<BareCell>,
-    hands: Vec<u8>,
+/// A cell is a word, which names a slot, and what ours keeps beside it.
+#[repr(align(64))]
+struct Line([[AtomicUsize; 2]; 4]);
+
+/// Words of their own, so that a bench needs no unsafe code; they are plain moves.
+#[repr(align(64))]
+struct Slot([AtomicU64; 8]);
+
+const DIRTY: usize = 1 << 63;
+
+impl Cells {
+    fn new(load: &Load) -> Arc<Self> {
+        let keys = load.keys as usize;
+        let shared = keys > 4096;
+        let lines = if shared { keys / 4 } else { keys };
+        let cell = |key| [AtomicUsize::new(key), AtomicUsize::new(0)];
+        let line = |line| Line(std::array::from_fn(|step| cell(line + step * lines)));
+        Arc::new(Self {
+            lines: (0..lines).map(line).collect(),
+            shared,
+            slots: (0..keys + 33).map(|_| Slot(Default::default())).collect(),
+        })
+    }
+
+    #[inline(always)]
+    fn swap(&self, key: usize, word: usize) -> usize {
+        let lines = self.lines.len();
+        let (line, step) = if self.shared { (key & (lines - 1), key / lines) } else { (key, 0) };
+        self.lines[line].0[step & 3][0].swap(word, Ordering::AcqRel)
+    }
+
+    #[inline(always)]
+    fn is_dirty(&self, key: usize) -> bool {
+        let lines = self.lines.len();
+        self.lines[key % lines].0[key / lines][0].load(Ordering::Relaxed) & DIRTY != 0
+    }
+}
+
+struct BareProducer {
+    cells: Arc<Cells>,
+    spares: [usize; 32],
+    turn: usize,
+}
+
+/// Sweeps all cells, as it is not told which of them are dirty.
+struct BareConsumer {
+    cells: Arc<Cells>,
+    hand: usize,
     seen: Newest,
 }
 
-impl Bare {
-    fn new(load: &Load) -> Self {
-        let cell = || BareCell {
-            slots: std::array::from_fn(|_| UnsafeCell::new(Value::new(0))),
-            state: AtomicU8::new(2),
-        };
-        Self {
-            cells: (0..load.keys).map(|_| cell()).collect(),
-            hands: vec![1; load.keys as usize],
-            seen: Newest::new(load.keys),
-        }
-    }
+fn both_sides(load: &Load) -> (BareProducer, BareConsumer) {
+    let cells = Cells::new(load);
+    let keys = load.keys as usize;
+    let spares = std::array::from_fn(|spare| keys + spare);
+    let producer = BareProducer { cells: cells.clone(), spares, turn: 0 };
+    (producer, BareConsumer { cells, hand: keys + 32, seen: Newest::new(load.keys) })
 }
 
-impl Produce for Bare {
+impl Produce for BareProducer {
     fn produce(&mut self, numbers: Range<u64>, load: &Load) {
+        let cells = &*self.cells;
         for number in numbers {
-            let key = load.key(number) as usize;
-            let (cell, hand) = (&mut self.cells[key], &mut self.hands[key]);
-            *cell.slots[usize::from(*hand)].get_mut() = Value::new(number);
-            *hand = cell.state.swap(*hand, Ordering::AcqRel) & 3;
-            black_box(cell.slots[usize::from(*hand)].get_mut().0[0]);
+            let hand = self.spares[self.turn];
+            for word in &cells.slots[hand].0 {
+                word.store(number, Ordering::Relaxed);
+            }
+            let former = cells.swap(load.key(number) as usize, hand | DIRTY) & !DIRTY;
+            black_box(cells.slots[former].0[0].load(Ordering::Relaxed));
+            self.spares[self.turn] = former;
+            self.turn = (self.turn + 1) % self.spares.len();
         }
     }
 }
 
-/// Nobody consumes beside the control: it is read after the run.
-struct Nobody;
-
-impl Consume for Nobody {
+impl Consume for BareConsumer {
     fn drain(&mut self, _most: usize) -> usize {
-        0
+        let Self { cells, hand, seen } = self;
+        let mut drained = 0;
+        for key in 0..seen.0.len() {
+            if cells.is_dirty(key) {
+                *hand = cells.swap(key, *hand) & !DIRTY;
+                let words = &cells.slots[*hand].0;
+                let value = Value(std::array::from_fn(|word| words[word].load(Ordering::Relaxed)));
+                seen.see(key as u32, &value);
+                drained += 1;
+            }
+        }
+        drained
     }
 
-    fn check(&mut self, _numbers: Range<u64>, _load: &Load) {}
+    fn check(&mut self, numbers: Range<u64>, load: &Load) {
+        self.seen.check(numbers, load);
+    }
 }
 
-fn bare(load: &Load) -> impl FnMut() -> f64 {
-    let mut pair = Pair::new((Bare::new(load), Nobody), load, Cadence::Sweep);
+/// The producing side alone: the consumer comes once it has done.
+fn alone<'a>(load: &'a Load) -> impl FnMut() -> f64 + 'a {
+    let (producer, mut consumer) = both_sides(load);
+    let mut pair = Pair::new((producer, Nobody), load, Cadence::Sweep);
     move || {
         let numbers = pair.numbers();
         let cost = pair.run();
-        let Bare { cells, seen, .. } = &mut pair.producer;
-        for (key, cell) in cells.iter_mut().enumerate() {
-            let middle = usize::from(*cell.state.get_mut());
-            seen.0[key] = cell.slots[middle].get_mut().number();
-        }
-        seen.check(numbers, load);
+        consumer.drain(usize::MAX);
+        consumer.check(numbers, load);
         cost
     }
 }
 
 fn subjects<'a>(case: &Case, load: &'a Load) -> Vec<Subject<'a>> {
-    let (by_handle, cadence) = (case.by_handle, case.cadence);
-    let batch_first = by_handle && case.keys > 10_000;
-    let way = if batch_first {
-        Way::Batch
-    } else if by_handle {
-        Way::Handle
-    } else {
-        Way::Key
-    };
+    let cadence = case.cadence;
+    let (way, other, other_name) = Way::of(case);
     let mut our = Pair::new(worker(load, way), load, cadence);
-    let mut tokio = Pair::new(dashmap::<Tokio, AsItComes>(load), load, cadence);
-    let mut tokio_fast = Pair::new(dashmap::<Tokio, Fast>(load), load, cadence);
-    let mut crossbeam = Pair::new(dashmap::<Crossbeam, AsItComes>(load), load, cadence);
-    let mut swap = Pair::new(entry_swap(load, by_handle), load, cadence);
-    let mut subjects = vec![
+    let mut other = Pair::new(worker(load, other), load, cadence);
+    let mut tokio = Pair::new(dashmap::<Replace, Tokio, AsItComes, Newest>(load), load, cadence);
+    let mut fast = Pair::new(dashmap::<Replace, Tokio, Fast, Newest>(load), load, cadence);
+    let mut crossbeam =
+        Pair::new(dashmap::<Replace, Crossbeam, AsItComes, Newest>(load), load, cadence);
+    let mut both = Pair::new(both_sides(load), load, cadence);
+    let mut swap = Pair::new(entry_swap(load, case.by_handle), load, cadence);
+    vec![
         ours("conflation-worker", move || our.run()),
         peer("dashmap-tokio", move || tokio.run()),
-        peer("dashmap-tokio-foldhash", move || tokio_fast.run()),
+        peer("dashmap-tokio-foldhash", move || fast.run()),
         peer("dashmap-crossbeam", move || crossbeam.run()),
         peer("entry-swap", move || swap.run()),
-        control("copy-and-swap", bare(load)),
-    ];
-    if by_handle {
-        let (name, way) = if batch_first {
-            ("our-single-dispatch", Way::Handle)
-        } else {
-            ("our-batch-dispatch", Way::Batch)
-        };
-        let mut other = Pair::new(worker(load, way), load, cadence);
-        subjects.push(peer(name, move || other.run()));
-    }
-    subjects
+        control("copy-and-swap", alone(load)),
+        control("both-sides", move || both.run()),
+        peer(other_name, move || other.run()),
+    ]
 }
 
 fn main() {
-    let mut report = Report::default();
-    for case in cases() {
-        let load = Load::new(case.keys, case.spread);
-        report.case("conflation", &case.name, rounds(), subjects(&case, &load));
-    }
-    report.close();
+    run_all("conflation", subjects);
 }

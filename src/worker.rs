@@ -96,8 +96,10 @@
 //! # Trade-offs
 //!
 //! * Memory is taken in advance: a ring place is as large as an item (four bytes in keyed workers);
-//!   a key takes three values, its own copy of the key and up to 63 bytes of padding, in chunks that
-//!   grow by doubling and are never given back before the worker's end.
+//!   a key takes one value on cache lines of its own, 16 bytes beside it (64 for the first four
+//!   thousand keys), two copies of the key and 8 to 16 bytes to find it by, in chunks that grow by
+//!   doubling and are never given back before the worker's end; large ones ask for large pages. A keyed
+//!   worker has 33 values' room besides.
 //! * A slot is as large as its value and lives as long as the worker; its `clear` decides what it
 //!   keeps. While a slot is in the handler's hand it counts as taken.
 //! * Emptied places are given back a few at a time (16 at most, one in rings of 64 or fewer, a quarter
@@ -127,6 +129,7 @@ mod dedicated;
 mod engine;
 mod fence;
 mod handler;
+mod key_map;
 mod keyed;
 mod keyed_batch;
 mod lifecycle;

@@ -75,7 +75,8 @@ impl Report {
             println!("  {:<28} {median:>8.1} ns   [{low:.1} .. {high:.1}]", subject.name);
         }
         let Some(ours) = subjects.iter().position(|s| s.role == Role::Ours) else { return };
-        for (subject, median) in subjects.iter().zip(&medians) {
+        let first = subjects.iter().position(|s| s.role == Role::Control);
+        for (index, (subject, median)) in subjects.iter().zip(&medians).enumerate() {
             match subject.role {
                 Role::Ours => {}
                 Role::Peer => self.closing.push(format!(
@@ -83,9 +84,15 @@ impl Report {
                     subject.name,
                     median / medians[ours]
                 )),
-                Role::Control => self
-                    .closing
-                    .push(format!("control {bench}/{case} {:.2}", medians[ours] / median)),
+                // Further controls go by their names.
+                Role::Control => {
+                    let name = if first == Some(index) { "" } else { subject.name };
+                    let slash = if name.is_empty() { "" } else { "/" };
+                    self.closing.push(format!(
+                        "control {bench}/{case}{slash}{name} {:.2}",
+                        medians[ours] / median
+                    ));
+                }
             }
         }
     }

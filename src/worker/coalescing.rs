@@ -1,18 +1,21 @@
 //! The worker that folds the values of each key into one total, exactly once.
 
+mod fold;
+
 use super::builder::{Builder, KeyedKind, StartError, sealed::Sealed};
-use super::cell::{FoldCell, Folded, WriterEnd};
+use super::cell::FoldCell;
 use super::completion::{Completion, Outcome};
 use super::control::{Worker, WorkerQueue};
 use super::dedicated::spawn;
 use super::engine::Engine;
-use super::handler::{Panicked, WorkerError, catch};
+use super::handler::WorkerError;
 use super::keyed::{
     DispatchError, KeyHandle, KeyedHandler, KeyedProducer, KeyedStage, Patient, Retired,
     TooManyKeys, keyed,
 };
-use super::keyed_batch::{KeyedBatchError, Put, dispatch_all};
+use super::keyed_batch::{ByKey, KeyedBatchError, dispatch_all};
 use super::stepper::Stepper;
+use fold::{AddUp, put_one};
 use std::borrow::Borrow;
 use std::error::Error;
 use std::fmt;
@@ -192,7 +195,7 @@ where
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Closed`, `TooManyKeys` and `CoalescePanicked`.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch<Q>(&mut self, key: &Q, value: V) -> Result<(), DispatchError<V>>
     where
         K: Borrow<Q>,
@@ -208,7 +211,7 @@ where
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: also `Full`.
-    #[inline]
+    #[inline(always)]
     pub fn try_dispatch<Q>(&mut self, key: &Q, value: V) -> Result<(), DispatchError<V>>
     where
         K: Borrow<Q>,
@@ -230,6 +233,24 @@ where
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         self.half.key(key)
+    }
+
+    /// Folds the values of an iterator by key, in order; how many it was. See
+    /// [`dispatch_all`](Self::dispatch_all): here the keys' places in the map are asked for ahead,
+    /// too.
+    ///
+    /// A key may be owned or borrowed; it is cloned if it is new.
+    ///
+    /// # Errors
+    /// [`KeyedBatchError`], with the values that were taken from the iterator and refused, and their
+    /// keys.
+    #[inline]
+    pub fn dispatch_all_by_key<B: Borrow<K>>(
+        &mut self,
+        items: impl IntoIterator<Item = (B, V)>,
+    ) -> Result<u64, KeyedBatchError<V, K>> {
+        let items = items.into_iter().map(|(key, value)| (ByKey(key), value));
+        dispatch_all::<AddUp<H>, _, _, _, _>(&mut self.half, items)
     }
 
     /// Forgets a key, so that its cell can serve another once the consumer has passed it. A total
@@ -257,7 +278,7 @@ where
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: `Closed`, `Retired` and `CoalescePanicked`.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch_at(&mut self, handle: KeyHandle, value: V) -> Result<(), DispatchError<V>> {
         match self.half.index_of(handle) {
             Some(index) => put_one::<K, V, H, S>(&mut self.half, index, value, Patient::Yes),
@@ -269,7 +290,7 @@ where
     ///
     /// # Errors
     /// [`DispatchError`], with the value inside: also `Full`.
-    #[inline]
+    #[inline(always)]
     pub fn try_dispatch_at(&mut self, handle: KeyHandle, value: V) -> Result<(), DispatchError<V>> {
         match self.half.index_of(handle) {
             Some(index) => put_one::<K, V, H, S>(&mut self.half, index, value, Patient::No),
@@ -286,88 +307,12 @@ where
     /// # Errors
     /// [`KeyedBatchError`], with the values that were taken from the iterator and refused. Pass `&mut
     /// iterator` to keep those behind them.
-    #[inline]
+    #[inline(always)]
     pub fn dispatch_all(
         &mut self,
         items: impl IntoIterator<Item = (KeyHandle, V)>,
     ) -> Result<u64, KeyedBatchError<V>> {
-        let put = |writer: &mut WriterEnd<K, FoldCell<V>>, index, value| {
-            let (folded, spare) = fold_one::<K, V, H>(writer, index, true, value);
-            match folded {
-                // There is a place, so a clean key was started.
-                Folded::Fresh | Folded::Clean => Put::Fresh,
-                Folded::Merged => Put::Merged,
-                Folded::Failed(panicked) => Put::Failed(spare, panicked),
-            }
-        };
-        dispatch_all(&mut self.half, items.into_iter(), put, |half, index, value| {
-            put_one::<K, V, H, S>(half, index, value, Patient::Yes)
-        })
-    }
-}
-
-/// Folds a value into a total, or starts one if there is a place for it; and gives the value back,
-/// for those who must.
-#[inline(always)]
-fn fold_one<K, V, H>(
-    writer: &mut WriterEnd<K, FoldCell<V>>,
-    index: u32,
-    may_start: bool,
-    value: V,
-) -> (Folded<Panicked>, V)
-where
-    V: Default + Clone,
-    H: CoalescingHandler<K, V>,
-{
-    // Kept to be handed back; where `Clone` is a copy, so is this.
-    let spare = value.clone();
-    let folded = writer.fold(index, may_start, |total| {
-        catch(|| {
-            let mut total = total.cloned().unwrap_or_default();
-            H::coalesce(&mut total, value);
-            total
-        })
-    });
-    (folded, spare)
-}
-
-#[inline]
-fn put_one<K, V, H, S>(
-    half: &mut KeyedProducer<K, FoldCell<V>, S>,
-    index: u32,
-    value: V,
-    patient: Patient,
-) -> Result<(), DispatchError<V>>
-where
-    V: Default + Clone,
-    H: CoalescingHandler<K, V>,
-{
-    if let Some(reason) = half.core().refuses() {
-        return Err(DispatchError::Closed(value, reason));
-    }
-    let mut value = value;
-    loop {
-        let may_start = half.has_room();
-        let (folded, spare) = fold_one::<K, V, H>(&mut half.writer, index, may_start, value);
-        match folded {
-            Folded::Fresh => {
-                let Err(refusal) = half.push(index) else { return Ok(()) };
-                // It is there: the consumer never looks at an index that it was not given.
-                let total = half.writer.retract(index);
-                return total.map_or(Ok(()), |total| Err(refusal.of(total)));
-            }
-            Folded::Merged => {
-                half.count_conflated();
-                return Ok(());
-            }
-            Folded::Clean => match half.make_room(patient) {
-                Ok(()) => value = spare,
-                Err(refusal) => return Err(refusal.of(spare)),
-            },
-            Folded::Failed(panicked) => {
-                return Err(DispatchError::CoalescePanicked(spare, panicked));
-            }
-        }
+        dispatch_all::<AddUp<H>, _, _, _, _>(&mut self.half, items.into_iter())
     }
 }
 

@@ -11,7 +11,7 @@ use super::keyed::{
     DispatchError, KeyHandle, KeyedHandler, KeyedProducer, KeyedStage, Patient, Retired,
     TooManyKeys, keyed,
 };
-use super::keyed_batch::{KeyedBatchError, Put, dispatch_all};
+use super::keyed_batch::{ByKey, Give, KeyedBatchError, Put, dispatch_all};
 use super::stepper::Stepper;
 use std::borrow::Borrow;
 use std::error::Error;
@@ -67,7 +67,7 @@ impl KeyedKind for Conflation {}
 ///
 /// The handler is told the newest value of a key that was dispatched before it is called, keys in
 /// the order in which they became pending. No value is delivered twice, none is torn, none is left
-/// behind. Each key takes three values on cache lines of their own, the key itself, and a byte.
+/// behind. Each key takes one value on cache lines of its own, the key itself twice, and some bytes.
 pub type ConflationSpWorker = Worker<Conflation>;
 
 /// What a [`ConflationSpWorker`] does with what it delivers. All of it runs on the consumer's
@@ -218,6 +218,24 @@ impl<K: Hash + Eq + Clone, V, S: BuildHasher> ConflationProducer<K, V, S> {
         self.half.key(key)
     }
 
+    /// Gives the values of an iterator by key, in order; how many it was. Superseded values are
+    /// dropped. See [`dispatch_all`](Self::dispatch_all): here the keys' places in the map are asked
+    /// for ahead, too.
+    ///
+    /// A key may be owned or borrowed; it is cloned if it is new.
+    ///
+    /// # Errors
+    /// [`KeyedBatchError`], with the values that were taken from the iterator and refused, and their
+    /// keys.
+    #[inline]
+    pub fn dispatch_all_by_key<B: Borrow<K>>(
+        &mut self,
+        items: impl IntoIterator<Item = (B, V)>,
+    ) -> Result<u64, KeyedBatchError<V, K>> {
+        let items = items.into_iter().map(|(key, value)| (ByKey(key), value));
+        dispatch_all::<Replace, _, _, _, _>(&mut self.half, items)
+    }
+
     /// Forgets a key, so that its cell can serve another once the consumer has passed it. A value
     /// of it that is pending is still delivered. The same key dispatched anew is a new key.
     ///
@@ -284,12 +302,7 @@ impl<K, V, S> ConflationProducer<K, V, S> {
         &mut self,
         items: impl IntoIterator<Item = (KeyHandle, V)>,
     ) -> Result<u64, KeyedBatchError<V>> {
-        let put = |writer: &mut WriterEnd<K, LatestCell<V>>, index, value| {
-            if writer.publish(index, value).is_some() { Put::Merged } else { Put::Fresh }
-        };
-        dispatch_all(&mut self.half, items.into_iter(), put, |half, index, value| {
-            put_one(half, index, value, Patient::Yes).map(drop)
-        })
+        dispatch_all::<Replace, _, _, _, _>(&mut self.half, items.into_iter())
     }
 
     /// Completes the worker: what was accepted is handled, nothing more is taken. `false` if it was
@@ -313,6 +326,24 @@ impl<K, V, S> ConflationProducer<K, V, S> {
     #[must_use]
     pub fn queue(&self) -> WorkerQueue {
         self.half.queue()
+    }
+}
+
+/// In a batch, too, a newer value takes the place of the one that waits.
+struct Replace;
+
+impl<K, V, S> Give<K, LatestCell<V>, S> for Replace {
+    #[inline(always)]
+    fn put(writer: &mut WriterEnd<K, LatestCell<V>>) -> Put<V> {
+        if writer.publish_staged().is_some() { Put::Merged } else { Put::Fresh }
+    }
+
+    fn dispatch(
+        half: &mut KeyedProducer<K, LatestCell<V>, S>,
+        index: u32,
+        value: V,
+    ) -> Result<(), DispatchError<V>> {
+        put_one(half, index, value, Patient::Yes).map(drop)
     }
 }
 

@@ -1,18 +1,21 @@
-//! What the two keyed workers share: resolving keys, pushing their indices, and the consumer's
-//! stage.
+//! What the two keyed workers share: resolving keys, pushing their indices, and, in `stage`, taking
+//! what they lead to.
 
-use super::cell::{Cell, MAX_KEYS, ReaderEnd, WriterEnd, table};
-use super::completion::{Completion, Outcome};
+mod stage;
+
+pub(super) use stage::{KeyedHandler, KeyedStage};
+
+use super::cell::{Cell, MAX_KEYS, WriterEnd, table};
+use super::completion::Completion;
 use super::control::WorkerQueue;
-use super::engine::Stage;
-use super::handler::{Panicked, WorkerError, catch};
-use super::lifecycle::{Attention, CloseReason, Core};
+use super::handler::Panicked;
+use super::key_map::KeyMap;
+use super::lifecycle::{CloseReason, Core};
 use super::refusal::Refusal;
-use super::ring::{CapacityError, PopCursor};
-use super::slots::{RingConsumer, RingProducer, ring};
+use super::ring::CapacityError;
+use super::slots::{RingProducer, ring};
 use super::sync::Arc;
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -111,10 +114,9 @@ fn next_stamp() -> u32 {
 
 /// The producing half of a keyed worker, whatever its cells do.
 pub(super) struct KeyedProducer<K, C: Cell, S> {
-    keys: HashMap<K, u32, S>,
+    pub(super) keys: KeyMap<K, S>,
     pub(super) writer: WriterEnd<K, C>,
     pub(super) ring: RingProducer<u32>,
-    pub(super) pushed: u64,
     pub(super) conflated: u64,
     /// One producer at a time: it may move to another thread, not be shared.
     _not_sync: PhantomData<std::cell::Cell<()>>,
@@ -157,7 +159,7 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
 
     /// Why a key without a cell is refused.
     #[cold]
-    pub(super) fn no_room_for_key(&self, value: C::Value) -> DispatchError<C::Value> {
+    pub(super) fn no_room_for_key<V>(&self, value: V) -> DispatchError<V> {
         match self.core().refuses() {
             Some(reason) => DispatchError::Closed(value, reason),
             None => DispatchError::TooManyKeys(value),
@@ -178,32 +180,21 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
         self.ring.wait_for_room().map_err(Refusal::from)
     }
 
-    /// Counted before a new place is published and before the superseded value is, so that no
-    /// snapshot shows more values leave than came.
-    #[inline(always)]
-    pub(super) fn count_pushed(&mut self) {
-        self.pushed += 1;
-        self.core().count_pushed(self.pushed);
-    }
-
+    /// Counted before the superseded value is published, so that no snapshot shows more values leave
+    /// than came.
     #[inline(always)]
     pub(super) fn count_conflated(&mut self) {
         self.conflated += 1;
         self.core().count_conflated(self.conflated);
     }
 
-    /// Counts and publishes the index of a key that has become pending; there is room.
+    /// Publishes the index of a key that has become pending; there is room.
     ///
     /// # Errors
     /// The worker closed before: the value in the cell is the producer's again.
     #[inline(always)]
     pub(super) fn push(&mut self, index: u32) -> Result<(), Refusal> {
-        self.count_pushed();
-        self.ring.push(index).map_err(|(_, reason)| {
-            self.pushed -= 1;
-            self.ring.core().count_pushed(self.pushed);
-            Refusal::Closed(reason)
-        })
+        self.ring.push(index).map_err(|(_, reason)| Refusal::Closed(reason))
     }
 
     /// [`push`](Self::push) once there is room.
@@ -222,8 +213,8 @@ impl<K: Hash + Eq + Clone, C: Cell, S: BuildHasher> KeyedProducer<K, C, S> {
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        match self.keys.get(key) {
-            Some(&index) => Some(index),
+        match self.keys.get(key, self.keys.home(key)) {
+            Some(index) => Some(index),
             None => self.add(key.to_owned()),
         }
     }
@@ -265,143 +256,6 @@ impl<K, C: Cell, S> Drop for KeyedProducer<K, C, S> {
     }
 }
 
-/// A user's handler of either kind.
-pub(super) trait KeyedHandler<K, V> {
-    type User;
-    type Error;
-    fn handle(&mut self, key: &K, value: V) -> Result<(), Self::Error>;
-    fn on_error(&mut self, error: WorkerError<Self::Error>);
-    fn on_idle(&mut self);
-    fn on_completed(&mut self, outcome: Outcome);
-    fn user(&self) -> &Self::User;
-    fn user_mut(&mut self) -> &mut Self::User;
-    fn into_user(self) -> Self::User;
-}
-
-/// How many items ahead the consumer asks for a cell's state.
-const STATE_AHEAD: usize = 6;
-/// How many items ahead it asks for the value, which the state names.
-const VALUE_AHEAD: usize = 3;
-/// The first index that it asks ahead for. The cells of fewer keys stay in the caches, where a line
-/// asked for early is a line taken from a producer that is about to write to it again.
-const FAR: u32 = 16_384;
-
-/// The consuming half of a keyed worker.
-pub(super) struct KeyedStage<K, C: Cell, H> {
-    pub(super) ring: RingConsumer<u32>,
-    pub(super) reader: ReaderEnd<K, C>,
-    pub(super) handler: H,
-    pub(super) handled: u64,
-}
-
-impl<K, C: Cell, H: KeyedHandler<K, C::Value>> KeyedStage<K, C, H> {
-    #[inline(always)]
-    fn fetch_state(&self, ahead: usize) {
-        if let Some(index) = self.ring.peek(ahead)
-            && index >= FAR
-        {
-            self.reader.fetch_state(index);
-        }
-    }
-
-    #[inline(always)]
-    fn fetch_value(&self, ahead: usize) {
-        if let Some(index) = self.ring.peek(ahead)
-            && index >= FAR
-        {
-            self.reader.fetch_value(index);
-        }
-    }
-
-    #[cold]
-    fn report(&mut self, error: WorkerError<H::Error>) {
-        self.ring.core().count_error();
-        // A panic in the report of an error has nobody left to be reported to.
-        let _ = catch(|| self.handler.on_error(error));
-    }
-}
-
-impl<K, C: Cell, H: KeyedHandler<K, C::Value>> Stage for KeyedStage<K, C, H> {
-    type Handler = H::User;
-
-    #[inline(always)]
-    fn sight(&mut self) -> (&Core, &mut PopCursor) {
-        self.ring.sight()
-    }
-
-    #[inline(always)]
-    fn handle(&mut self) {
-        let Some(index) = self.ring.pop() else { return };
-        let value = self.reader.take(index);
-        self.ring.core().offer_room();
-        if let Some(value) = value {
-            let (reader, handler) = (&self.reader, &mut self.handler);
-            let done = catch(|| reader.with_key(index, |key| handler.handle(key, value)));
-            self.handled += 1;
-            self.ring.core().count_handled(self.handled);
-            match done {
-                Ok(Some(Err(error))) => self.report(WorkerError::Handler(error)),
-                Err(panicked) => self.report(WorkerError::Panicked(panicked)),
-                Ok(_) => {}
-            }
-        }
-        self.ring.core().pass(self.ring.position());
-    }
-
-    /// A run of items, whose cells, if they are far, are asked for a few items ahead.
-    #[inline(always)]
-    fn handle_some(&mut self, most: usize) -> usize {
-        for ahead in 0..STATE_AHEAD {
-            self.fetch_state(ahead);
-        }
-        for ahead in 0..VALUE_AHEAD {
-            self.fetch_value(ahead);
-        }
-        let mut done = 0;
-        while done < most && self.ring.peek(0).is_some() {
-            if self.ring.core().asks_for_attention() == Attention::Cancelled {
-                break;
-            }
-            self.fetch_state(STATE_AHEAD);
-            self.fetch_value(VALUE_AHEAD);
-            self.handle();
-            done += 1;
-        }
-        done
-    }
-
-    fn discard(&mut self) {
-        let Some(index) = self.ring.pop() else { return };
-        if let Some(value) = self.reader.take(index) {
-            let _ = catch(|| drop(value));
-            self.ring.core().count_discarded();
-        }
-        self.ring.core().pass(self.ring.position());
-    }
-
-    fn idle(&mut self) {
-        if let Err(panicked) = catch(|| self.handler.on_idle()) {
-            self.report(WorkerError::Panicked(panicked));
-        }
-    }
-
-    fn completed(&mut self, outcome: Outcome) {
-        self.handler.on_completed(outcome);
-    }
-
-    fn handler(&self) -> &H::User {
-        self.handler.user()
-    }
-
-    fn handler_mut(&mut self) -> &mut H::User {
-        self.handler.user_mut()
-    }
-
-    fn into_handler(self) -> H::User {
-        self.handler.into_user()
-    }
-}
-
 /// What a keyed worker is made of.
 pub(super) type Halves<K, C, H, S> = (KeyedProducer<K, C, S>, KeyedStage<K, C, H>);
 
@@ -413,12 +267,12 @@ pub(super) fn keyed<K, C: Cell, H, S>(
     handler: H,
 ) -> Result<Halves<K, C, H, S>, CapacityError> {
     let (push, pop) = ring(core)?;
-    let (writer, reader) = table(max_keys.min(MAX_KEYS));
+    let (writer, reader) = table(max_keys.min(MAX_KEYS))
+        .ok_or(CapacityError::OutOfMemory { places: core.capacity().get() })?;
     let producer = KeyedProducer {
-        keys: HashMap::with_hasher(hasher),
+        keys: KeyMap::new(hasher),
         writer,
         ring: push,
-        pushed: 0,
         conflated: 0,
         _not_sync: PhantomData,
     };

@@ -19,7 +19,9 @@ pub(super) struct Padded<T>(pub(super) T);
 
 #[cfg(not(feature = "loom"))]
 mod real {
-    pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence};
+    pub(crate) use std::sync::atomic::{
+        AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub(crate) use std::thread;
 
@@ -68,7 +70,9 @@ mod real {
 #[cfg(feature = "loom")]
 mod model {
     pub(crate) use loom::cell::UnsafeCell;
-    pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence};
+    pub(crate) use loom::sync::atomic::{
+        AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     pub(crate) use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub(crate) use loom::thread;
 

@@ -89,6 +89,8 @@ macro_rules! measure {
                 }
                 let batch = handles.iter().cycle().take(1_000).map(|handle| (*handle, [round; 8]));
                 producer.dispatch_all(batch).unwrap();
+                let batch = (0..KEYS).cycle().take(1_000).map(|key| (key, [round; 8]));
+                producer.dispatch_all_by_key(batch).unwrap();
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
             eventually("everything is handled", settled);

@@ -351,6 +351,39 @@ fn a_fold_that_panics_keeps_the_total_and_hands_the_value_back() {
 }
 
 #[test]
+fn an_iterator_that_panics_in_a_batch_leaves_what_came_before_it_and_drops_what_waited() {
+    for by_key in [false, true] {
+        let (census, probe) = (Census::default(), Probe::default());
+        let (mut producer, mut stepper) =
+            ConflationSpWorker::builder().capacity(64).stepped(probe.clone()).unwrap();
+        let handles: Vec<_> = (0..40).map(|key| producer.key(&key).unwrap()).collect();
+        let before_the_panic = |key: u32| {
+            assert!(key < 30, "an unlucky item");
+            census.item(key)
+        };
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            if by_key {
+                let items = (0..40).map(|key| (key, before_the_panic(key)));
+                producer.dispatch_all_by_key(items).map(drop).map_err(drop)
+            } else {
+                let items = (0..40).map(|key| (handles[key as usize], before_the_panic(key)));
+                producer.dispatch_all(items).map(drop).map_err(drop)
+            }
+        }));
+        assert!(caught.is_err());
+        let published = stepper.queue().queued();
+        assert_eq!(published, 15, "as many waited for their cells");
+        assert_eq!(census.living(), 15, "and those were dropped");
+        assert_eq!(stepper.step(usize::MAX), published);
+        // The producer is whole.
+        drop(producer.dispatch_at(handles[39], census.item(39)).unwrap());
+        assert_eq!(stepper.step(usize::MAX), 1);
+        drop((producer, stepper));
+        assert_eq!(census.living(), 0);
+    }
+}
+
+#[test]
 fn b58_a_total_in_the_handlers_hand_does_not_hold_up_the_next_fold() {
     let gate = Gate::default();
     gate.shut();

@@ -80,6 +80,10 @@ trait Producer {
         &mut self,
         items: &mut dyn Iterator<Item = (KeyHandle, u64)>,
     ) -> Result<u64, KeyedBatchError<u64>>;
+    fn offer_all_by_key(
+        &mut self,
+        items: &mut dyn Iterator<Item = (u8, u64)>,
+    ) -> Result<u64, KeyedBatchError<u64, u8>>;
     fn handle(&mut self, key: u8) -> Option<KeyHandle>;
     fn forget(&mut self, at: KeyHandle) -> bool;
     fn known(&self) -> usize;
@@ -102,6 +106,13 @@ impl Producer for ConflationProducer<u8, u64, SameHash> {
         items: &mut dyn Iterator<Item = (KeyHandle, u64)>,
     ) -> Result<u64, KeyedBatchError<u64>> {
         self.dispatch_all(items)
+    }
+
+    fn offer_all_by_key(
+        &mut self,
+        items: &mut dyn Iterator<Item = (u8, u64)>,
+    ) -> Result<u64, KeyedBatchError<u64, u8>> {
+        self.dispatch_all_by_key(items)
     }
 
     fn handle(&mut self, key: u8) -> Option<KeyHandle> {
@@ -137,6 +148,13 @@ impl Producer for CoalescingProducer<u8, u64, Log, SameHash> {
         items: &mut dyn Iterator<Item = (KeyHandle, u64)>,
     ) -> Result<u64, KeyedBatchError<u64>> {
         self.dispatch_all(items)
+    }
+
+    fn offer_all_by_key(
+        &mut self,
+        items: &mut dyn Iterator<Item = (u8, u64)>,
+    ) -> Result<u64, KeyedBatchError<u64, u8>> {
+        self.dispatch_all_by_key(items)
     }
 
     fn handle(&mut self, key: u8) -> Option<KeyHandle> {
@@ -302,7 +320,7 @@ fn run<P: Producer>(
                     handles.borrow_mut().push((handle, number, key));
                 }
             }
-            50..75 => {
+            50..73 => {
                 let count = handles.borrow().len() as u64;
                 if count > 0 {
                     let at = random.below(count) as usize;
@@ -315,7 +333,7 @@ fn run<P: Producer>(
                     assert_eq!(Answer::from(producer.offer_at(handle, number)), expected);
                 }
             }
-            75..78 => {
+            73..76 => {
                 let known = handles.borrow().clone();
                 // The stepping thread is known from here on: a full ring is an error on it.
                 assert_eq!(stepper.step(0), 0);
@@ -327,7 +345,30 @@ fn run<P: Producer>(
                         (known[known.len() - 1 - back], number * 100 + step)
                     })
                     .collect();
-                offer_batch(&mut producer, &mut model, &batch);
+                let mut items = batch.iter().map(|((handle, ..), value)| (*handle, *value));
+                let answer = producer.offer_all(&mut items);
+                let left = items.map(|(_, value)| value).collect();
+                compare_batch(answer, left, &batch, |(_, usage, key), value| {
+                    if model.uses.get(key) == Some(usage) {
+                        model.offer_to::<P>(*usage, *key, value)
+                    } else {
+                        Answer::Retired
+                    }
+                });
+            }
+            76..78 => {
+                assert_eq!(stepper.step(0), 0);
+                let count = random.below(60);
+                let batch: Vec<_> =
+                    (0..count).map(|step| (random.below(8) as u8, number * 100 + step)).collect();
+                let mut items = batch.iter().copied();
+                let answer = producer.offer_all_by_key(&mut items);
+                if let Err(error) = &answer {
+                    let refused = batch[error.accepted as usize..].iter();
+                    assert!(refused.zip(&error.refused).all(|(offered, back)| offered == back));
+                }
+                let left = items.map(|(_, value)| value).collect();
+                compare_batch(answer, left, &batch, |key, value| model.offer::<P>(*key, value));
             }
             78..80 => {
                 let count = handles.borrow().len() as u64;
@@ -362,25 +403,19 @@ fn run<P: Producer>(
     assert!(matches!(producer.offer(0, 0), Err(DispatchError::Closed(0, _))));
 }
 
-/// Offers a batch to both. What the producer refuses is the first that the model refuses, and what
-/// was taken from the iterator behind it; the rest is still in the iterator.
-fn offer_batch<P: Producer>(
-    producer: &mut P,
-    model: &mut Model,
-    batch: &[((KeyHandle, usize, u8), u64)],
+/// Compares what became of a batch with the model's answers to its values, one after the other. What
+/// the producer refuses is the first that the model refuses, and what was taken from the iterator
+/// behind it; the rest is `left` in the iterator.
+fn compare_batch<N, M: std::fmt::Debug>(
+    answer: Result<u64, KeyedBatchError<u64, N>>,
+    left: Vec<u64>,
+    batch: &[(M, u64)],
+    mut offer: impl FnMut(&M, u64) -> Answer,
 ) {
-    let mut items = batch.iter().map(|((handle, ..), value)| (*handle, *value));
-    let answer = producer.offer_all(&mut items);
-    let left: Vec<u64> = items.map(|(_, value)| value).collect();
     let mut accepted = 0;
     let mut failure = None;
-    for ((_, usage, key), value) in batch {
-        let expected = if model.uses.get(key) == Some(usage) {
-            model.offer_to::<P>(*usage, *key, *value)
-        } else {
-            Answer::Retired
-        };
-        match expected {
+    for (name, value) in batch {
+        match offer(name, *value) {
             Answer::Taken(_) => accepted += 1,
             other => {
                 failure = Some(other);
@@ -389,10 +424,10 @@ fn offer_batch<P: Producer>(
         }
     }
     let Some(failure) = failure else {
-        assert_eq!((answer, left), (Ok(accepted as u64), vec![]));
+        assert_eq!((answer.ok(), left), (Some(accepted as u64), vec![]));
         return;
     };
-    let error = answer.unwrap_err();
+    let Err(error) = answer else { panic!("the model says {failure:?}") };
     assert_eq!(error.accepted, accepted as u64);
     assert_eq!(Answer::of(&error.why), failure);
     let came_back = error.refused.iter().map(|(_, value)| *value).chain(left);

@@ -90,14 +90,15 @@ fn a_batch_that_meets_the_consumer_and_the_end_is_accounted_for() {
         let (one, two) = (producer.key(&1).unwrap(), producer.key(&2).unwrap());
         producer.dispatch_at(one, 1).unwrap();
         let consumer = thread::spawn(move || drop(stepper.finish()));
-        let refused = match producer.dispatch_all([(one, 2), (two, 3), (two, 4)]) {
+        let mut items = [(one, 2), (two, 3), (two, 4)].into_iter();
+        let refused: Vec<u32> = match producer.dispatch_all(&mut items) {
             Ok(accepted) => {
                 assert_eq!(accepted, 3);
                 vec![]
             }
             Err(error) => {
                 assert!(matches!(error.why, DispatchError::Closed((), _)));
-                error.refused.into_iter().map(|(_, value)| value).collect()
+                error.refused.into_iter().chain(items).map(|(_, value)| value).collect()
             }
         };
         consumer.join().unwrap();
@@ -107,6 +108,115 @@ fn a_batch_that_meets_the_consumer_and_the_end_is_accounted_for() {
         let counters = queue.counters();
         assert_eq!(counters.dispatched, counters.handled + counters.conflated);
         assert_eq!(counters.handled, log.items().len() as u64);
+    });
+}
+
+/// Slots go from key to key: one that the reader emptied under one key is filled for the other, and
+/// the other way round. (Loom itself sees a slot that both sides touch.)
+#[test]
+fn slots_that_change_hands_between_keys_carry_each_value_once() {
+    check(3, || {
+        let log = Log::default();
+        let (mut producer, mut stepper) = ConflationSpWorker::builder()
+            .capacity(2)
+            .max_keys(2)
+            .stepped::<u32, u32, _>(log.clone())
+            .unwrap();
+        let (one, two) = (producer.key(&1).unwrap(), producer.key(&2).unwrap());
+        producer.dispatch_at(one, 1).unwrap();
+        producer.dispatch_at(two, 2).unwrap();
+        let consumer = thread::spawn(move || {
+            stepper.step(2);
+            stepper
+        });
+        let mut accounted = Vec::new();
+        for (key, value) in [(one, 3), (two, 4), (one, 5)] {
+            accounted.extend(producer.dispatch_at(key, value).unwrap());
+        }
+        let mut stepper = consumer.join().unwrap();
+        stepper.step(usize::MAX);
+        assert_eq!((log.of(1).last(), log.of(2).last()), (Some(&5), Some(&4)));
+        accounted.extend(log.items().iter().map(|(_, value)| *value));
+        accounted.sort_unstable();
+        assert_eq!(accounted, [1, 2, 3, 4, 5]);
+    });
+}
+
+/// The same for totals: the slot that the reader emptied under the first key and left under the second
+/// comes back with the second's next total, and is filled for the third key.
+#[test]
+fn slots_that_change_hands_between_totals_carry_each_once() {
+    check(3, || {
+        let log = Log::default();
+        let (mut producer, mut stepper) = CoalescingSpWorker::builder()
+            .capacity(4)
+            .max_keys(3)
+            .stepped::<u32, u32, _>(log.clone())
+            .unwrap();
+        let keys = [1, 2, 3].map(|key| producer.key(&key).unwrap());
+        producer.dispatch_at(keys[0], 1).unwrap();
+        producer.dispatch_at(keys[1], 10).unwrap();
+        let consumer = thread::spawn(move || {
+            stepper.step(2);
+            stepper
+        });
+        for (key, value) in [(keys[1], 20), (keys[0], 2), (keys[2], 100)] {
+            producer.dispatch_at(key, value).unwrap();
+        }
+        let mut stepper = consumer.join().unwrap();
+        stepper.step(usize::MAX);
+        let totals = [1, 2, 3].map(|key| log.of(key).iter().sum::<u32>());
+        assert_eq!(totals, [3, 30, 100]);
+    });
+}
+
+/// A batch by key, of keys that were known and of a new one, meets the consumer.
+#[test]
+fn a_batch_by_key_that_meets_the_consumer_is_accounted_for() {
+    check(2, || {
+        let log = Log::default();
+        let (mut producer, mut stepper) = ConflationSpWorker::builder()
+            .capacity(2)
+            .max_keys(2)
+            .stepped::<u32, u32, _>(log.clone())
+            .unwrap();
+        producer.dispatch(&1, 1).unwrap();
+        let consumer = thread::spawn(move || {
+            stepper.step(2);
+            stepper
+        });
+        assert_eq!(producer.dispatch_all_by_key([(1, 2), (2, 3), (1, 4), (2, 5)]), Ok(4));
+        let mut stepper = consumer.join().unwrap();
+        stepper.step(usize::MAX);
+        assert!(log.of(1).is_sorted() && log.of(2).is_sorted());
+        assert_eq!((log.of(1).last(), log.of(2).last()), (Some(&4), Some(&5)));
+        let counters = stepper.counters();
+        assert_eq!(counters.dispatched, 5);
+        assert_eq!(counters.dispatched, counters.handled + counters.conflated);
+    });
+}
+
+/// The same for totals: each contribution of a batch is in exactly one.
+#[test]
+fn b58_every_contribution_of_a_batch_is_in_exactly_one_total() {
+    check(2, || {
+        let log = Log::default();
+        let (mut producer, mut stepper) = CoalescingSpWorker::builder()
+            .capacity(2)
+            .max_keys(2)
+            .stepped::<u32, u32, _>(log.clone())
+            .unwrap();
+        producer.dispatch(&1, 1).unwrap();
+        let (one, two) = (producer.key(&1).unwrap(), producer.key(&2).unwrap());
+        let consumer = thread::spawn(move || {
+            stepper.step(2);
+            stepper
+        });
+        assert_eq!(producer.dispatch_all([(one, 10), (two, 7), (one, 100), (two, 70)]), Ok(4));
+        let mut stepper = consumer.join().unwrap();
+        stepper.step(usize::MAX);
+        assert_eq!(log.of(1).iter().sum::<u32>(), 111);
+        assert_eq!(log.of(2).iter().sum::<u32>(), 77);
     });
 }
 

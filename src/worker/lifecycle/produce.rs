@@ -170,9 +170,6 @@ impl Core {
     }
 
     #[inline(always)]
-    pub(in crate::worker) fn count_pushed(&self, _total: u64) {}
-
-    #[inline(always)]
     pub(in crate::worker) fn count_conflated(&self, total: u64) {
         self.producer.0.conflated.store(total, Release);
     }
