@@ -92,7 +92,7 @@ fn a_cut_keeps_the_range_and_the_instruments_that_are_asked_for() {
     for (bad, why) in [
         ("cut @a.zst --out @x.zst", "nothing is cut"),
         ("cut @a.zst --from 20 --to 10 --out @x.zst", "nothing is left"),
-        ("cut @a.zst --instruments kraken:XBT --out @x.zst", "is of kraken"),
+        ("cut @a.zst --instruments kraken:XBT --out @x.zst", "is of another venue"),
     ] {
         let refused = folder.run(bad);
         assert_eq!(refused.status.code(), Some(1), "{bad}");
