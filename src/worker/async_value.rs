@@ -10,6 +10,7 @@ use super::ring::PopCursor;
 use super::slots::{StandingConsumer, standing_ring};
 use super::task::{AsyncStage, TaskEngine, detached, start, watch};
 use super::value::{HandleScope, Slot, ValueProducer, release};
+use std::task::Context;
 use tokio_util::sync::CancellationToken;
 
 /// Marks a [`Worker`] of items in slots whose consumer is a task.
@@ -258,9 +259,8 @@ impl<S> Builder<AsyncInSlots, S> {
         T: Slot,
         H: AsyncValueHandler<T>,
     {
-        let core = self.core()?;
+        let (core, meter) = self.core_of_runs()?;
         let (push, pop) = standing_ring(&core, make)?;
-        let meter = Meter::new(core.capacity().get());
         let stage = SlotStage { ring: pop, handler, meter, failed: None, in_hand: None };
         Ok((ValueProducer::new(push), TaskEngine::new(core, self.wait, stage)))
     }
@@ -307,7 +307,7 @@ impl<T: Slot, H: AsyncValueHandler<T>> AsyncStage for SlotStage<T, H> {
             self.recover();
             let Self { ring, meter, handler, .. } = self;
             let (core, cursor) = ring.sight();
-            watch!(handler.handle(work?), |nth, context| {
+            watch!(handler.handle(work?), |nth: usize, context: &mut Context<'_>| {
                 meter.suspends(nth, core, cursor, context);
             })?;
             self.ring.core().count_handled(self.meter.taken);
@@ -317,9 +317,9 @@ impl<T: Slot, H: AsyncValueHandler<T>> AsyncStage for SlotStage<T, H> {
 
     fn settle(&mut self) -> u64 {
         self.recover();
-        self.meter.freed();
-        self.ring.core().count_handled(self.meter.taken);
-        self.ring.free();
+        let (core, cursor) = self.ring.sight();
+        core.count_handled(self.meter.taken);
+        self.meter.settles(core, cursor);
         self.meter.taken
     }
 

@@ -114,7 +114,6 @@ pub(super) struct KeyedProducer<K, C: Cell, S> {
     keys: HashMap<K, u32, S>,
     pub(super) writer: WriterEnd<K, C>,
     pub(super) ring: RingProducer<u32>,
-    pub(super) pushed: u64,
     pub(super) conflated: u64,
     /// One producer at a time: it may move to another thread, not be shared.
     _not_sync: PhantomData<std::cell::Cell<()>>,
@@ -178,32 +177,21 @@ impl<K, C: Cell, S> KeyedProducer<K, C, S> {
         self.ring.wait_for_room().map_err(Refusal::from)
     }
 
-    /// Counted before a new place is published and before the superseded value is, so that no
-    /// snapshot shows more values leave than came.
-    #[inline(always)]
-    pub(super) fn count_pushed(&mut self) {
-        self.pushed += 1;
-        self.core().count_pushed(self.pushed);
-    }
-
+    /// Counted before the superseded value is published, so that no snapshot shows more values leave
+    /// than came.
     #[inline(always)]
     pub(super) fn count_conflated(&mut self) {
         self.conflated += 1;
         self.core().count_conflated(self.conflated);
     }
 
-    /// Counts and publishes the index of a key that has become pending; there is room.
+    /// Publishes the index of a key that has become pending; there is room.
     ///
     /// # Errors
     /// The worker closed before: the value in the cell is the producer's again.
     #[inline(always)]
     pub(super) fn push(&mut self, index: u32) -> Result<(), Refusal> {
-        self.count_pushed();
-        self.ring.push(index).map_err(|(_, reason)| {
-            self.pushed -= 1;
-            self.ring.core().count_pushed(self.pushed);
-            Refusal::Closed(reason)
-        })
+        self.ring.push(index).map_err(|(_, reason)| Refusal::Closed(reason))
     }
 
     /// [`push`](Self::push) once there is room.
@@ -418,7 +406,6 @@ pub(super) fn keyed<K, C: Cell, H, S>(
         keys: HashMap::with_hasher(hasher),
         writer,
         ring: push,
-        pushed: 0,
         conflated: 0,
         _not_sync: PhantomData,
     };

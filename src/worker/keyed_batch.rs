@@ -168,11 +168,7 @@ impl<K, C: Cell, S> Batch<'_, K, C, S> {
         if count == 0 {
             return Ok(());
         }
-        half.pushed += count as u64;
-        half.core().count_pushed(half.pushed);
         half.ring.publish_filled(count).map_err(|(indices, reason)| {
-            half.pushed -= count as u64;
-            half.core().count_pushed(half.pushed);
             let take_back = |index| {
                 let handle = KeyHandle { index, stamp: half.writer.stamp(index) };
                 half.writer.retract(index).map(|value| (handle, value))
