@@ -74,7 +74,8 @@ pub type AsyncValueSpWorker = Worker<AsyncInSlots>;
 /// An item is handled in two steps. [`read`](Self::read) has the slot and cannot wait;
 /// [`handle`](Self::handle) can wait and has what was read, not the slot. So a handler that waits
 /// never keeps a slot from the producer, and that is a matter of types: work cannot borrow from the
-/// slot, whose scope ends with `read`.
+/// slot, whose scope ends with `read`. This does not compile (the compiler calls it a lifetime that
+/// may not live long enough, an error without a code):
 ///
 /// ```compile_fail
 /// use tidegate::worker::{AsyncValueHandler, HandleScope, Outcome, WorkerError};
@@ -100,9 +101,22 @@ pub type AsyncValueSpWorker = Worker<AsyncInSlots>;
 /// }
 /// ```
 ///
-/// Nor can `read` itself wait:
+/// Nor can the slot go into a task of its own, and wait there:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0521
+/// use tidegate::worker::HandleScope;
+///
+/// fn read(slot: HandleScope<'_, u64>) {
+///     tokio::task::spawn_local(async move {
+///         std::future::ready(()).await;
+///         println!("{}", *slot);
+///     });
+/// }
+/// ```
+///
+/// And `read` itself cannot wait:
+///
+/// ```compile_fail,E0053
 /// use tidegate::worker::{AsyncValueHandler, HandleScope, Outcome, WorkerError};
 ///
 /// struct Wait;
