@@ -55,14 +55,14 @@ fn round(subject: Subject, mut random: StdRng) {
     let start = Start { token: token.clone(), ..Start::with_capacity(capacity) };
     let (producer, control) = subject.start(start, probe.clone()).unwrap();
     let over = AtomicBool::new(false);
+    let items = ITEMS.min(random.random_range(1..ITEMS * 2));
+    let changes_at = random.random_range(0..ITEMS);
+    let (moment, way) = (random.random_range(0..200), random.random_range(0..6));
     let accepted = thread::scope(|scope| {
-        let items = ITEMS.min(random.random_range(1..ITEMS * 2));
-        let changes_at = random.random_range(0..ITEMS);
         let sending = scope.spawn(|| send(producer, &census, items, changes_at));
         for _ in 0..2 {
             scope.spawn(|| watch(&*control, capacity, &over));
         }
-        let (moment, way) = (random.random_range(0..200), random.random_range(0..6));
         scope.spawn(|| {
             for _ in 0..moment {
                 thread::yield_now();
