@@ -6,7 +6,6 @@
 use crate::worker_subjects::{Consumer, Control, Kind, Producer, Start, Subject, Waits, Why};
 use crate::worker_support::{Census, Event, PATIENCE, Probe, eventually};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use tokio_util::sync::CancellationToken;
