@@ -2,8 +2,9 @@
 //! dispatch and in batches.
 //!
 //! `sp-u64`, `sp-64b` and `sp-batch` have spinning ends, as rtrb's are: our consumer is stepped by a
-//! thread that never sleeps, and both producers try until there is room. `sp-u64-blocking` has
-//! blocking ends: ours is `start`ed on its own thread, and the peers' receivers block.
+//! thread that never sleeps, and both producers try until there is room. `sp-u64-blocking` and
+//! `sp-64b-blocking` have blocking ends: ours is `start`ed on its own thread, and the peers' receivers
+//! block.
 //!
 //! `value-256b` has the same spinning ends. `async` and `async-suspend` run between two tasks;
 //! `sp-one-core` has blocking ends, both on one core. `wake` is the time from a dispatch to a consumer
@@ -13,6 +14,8 @@
 //! cost is that of the whole hand-over, divided by the items. What the figures are not: a latency,
 //! or the cost of a wake.
 
+#[path = "workers/channels.rs"]
+mod channels;
 #[path = "workers/cores.rs"]
 mod cores;
 mod harness;
@@ -21,7 +24,7 @@ mod slots;
 #[path = "workers/tasks.rs"]
 mod tasks;
 
-use harness::{Report, ours, peer, per_operation, short};
+use harness::{Report, Subject, ours, peer, per_operation, short};
 use std::thread;
 use tidegate::worker::{Batch, Handler, Outcome, SpWorker, WorkerError};
 use tokio_util::sync::CancellationToken;
@@ -220,42 +223,8 @@ fn rtrb_chunks<T: Item>(items: u64) -> f64 {
     })
 }
 
-fn crossbeam<T: Item>(items: u64) -> f64 {
-    let (sender, receiver) = crossbeam_channel::bounded::<T>(CAPACITY);
-    per_operation(items, || {
-        let consumer = thread::spawn(move || {
-            let mut order = InOrder(0);
-            receiver.iter().for_each(|item| order.see(&item));
-            assert_eq!(order.0, items);
-        });
-        for number in 0..items {
-            sender.send(T::new(number)).expect("an open channel");
-        }
-        drop(sender);
-        consumer.join().expect("the consumer");
-    })
-}
-
-fn tokio<T: Item>(items: u64) -> f64 {
-    let (sender, mut receiver) = tokio::sync::mpsc::channel::<T>(CAPACITY);
-    per_operation(items, || {
-        let consumer = thread::spawn(move || {
-            let mut order = InOrder(0);
-            while let Some(item) = receiver.blocking_recv() {
-                order.see(&item);
-            }
-            assert_eq!(order.0, items);
-        });
-        for number in 0..items {
-            sender.blocking_send(T::new(number)).expect("an open channel");
-        }
-        drop(sender);
-        consumer.join().expect("the consumer");
-    })
-}
-
 fn main() {
-    let (rounds, items) = if short() { (7, 1_000_000) } else { (21, 5_000_000) };
+    let (rounds, items) = if short() { (15, 1_000_000) } else { (21, 5_000_000) };
     let mut report = Report::default();
     if wanted("slots") {
         slots::run(&mut report, rounds, items / 2);
@@ -276,6 +245,11 @@ fn main() {
 fn wanted(part: &str) -> bool {
     let mut asked = std::env::args().skip(1).filter(|a| !a.starts_with('-')).peekable();
     asked.peek().is_none() || asked.any(|name| name == part)
+}
+
+/// Ours, then its peers.
+fn with<'a>(ours: Subject<'a>, peers: Vec<Subject<'a>>) -> Vec<Subject<'a>> {
+    std::iter::once(ours).chain(peers).collect()
 }
 
 fn threads(report: &mut Report, rounds: usize, items: u64) {
@@ -307,10 +281,12 @@ fn threads(report: &mut Report, rounds: usize, items: u64) {
         "workers",
         "sp-u64-blocking",
         rounds,
-        vec![
-            ours("sp-worker", || blocking::<u64>(items)),
-            peer("crossbeam", || crossbeam::<u64>(items)),
-            peer("tokio", || tokio::<u64>(items)),
-        ],
+        with(ours("sp-worker", || blocking::<u64>(items)), channels::all::<u64>(items)),
+    );
+    report.case(
+        "workers",
+        "sp-64b-blocking",
+        rounds,
+        with(ours("sp-worker", || blocking::<[u64; 8]>(items)), channels::all::<[u64; 8]>(items)),
     );
 }

@@ -48,6 +48,12 @@
 //!   fence to find out, and wakes nobody if there is nobody.
 //! - **What is observed is consistent**: a [`Snapshot`] is one load.
 //!
+//! A semaphore made anew for each capacity was no choice: permits and waiters belong to the old one,
+//! so every release, cancellation and wake around the exchange would have to find out which of the
+//! two it means. Nor one whose permits are added and forgotten to resize it: those to be forgotten
+//! may be held, so a shrink needs somebody who waits for them, and a grow that overtakes it gives out
+//! too many. Here nothing is handed about; there is one state, and whether it admits.
+//!
 //! Resizing is passive. A shrink cancels nothing: active stays above capacity until enough is
 //! released, and only then does anybody enter. A capacity of zero is a pause, not "no limit".
 //!

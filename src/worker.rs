@@ -84,7 +84,68 @@
 //! ```
 //!
 //! Stages that are tasks do the same with `dispatch_async`, and waiting for the next stage then holds
-//! up no thread.
+//! up no thread. Here the first stage is faulted, drains, and passes its error on:
+//!
+//! ```
+//! use tidegate::worker::{
+//!     AsyncHandler, AsyncSpWorker, CompletionError, Outcome, SendError, SpProducer, WorkerError,
+//! };
+//! use tokio_util::sync::CancellationToken;
+//!
+//! struct Double(SpProducer<u64>);
+//! struct Store(tokio::sync::mpsc::Sender<u64>);
+//!
+//! impl AsyncHandler<u64> for Double {
+//!     type Error = SendError<u64>;
+//!     async fn handle(&mut self, item: u64) -> Result<(), Self::Error> {
+//!         self.0.dispatch_async(item * 2).await
+//!     }
+//!     fn on_error(&mut self, error: WorkerError<Self::Error>) {
+//!         eprintln!("{error}");
+//!     }
+//!     async fn on_completed(&mut self, outcome: Outcome) {
+//!         match outcome {
+//!             Outcome::Drained => self.0.complete(),
+//!             Outcome::Faulted(fault) => self.0.fault(fault),
+//!             Outcome::Cancelled => self.0.fault("the stage before was cancelled"),
+//!         };
+//!     }
+//! }
+//!
+//! impl AsyncHandler<u64> for Store {
+//!     type Error = &'static str;
+//!     async fn handle(&mut self, item: u64) -> Result<(), Self::Error> {
+//!         self.0.send(item).await.map_err(|_| "nobody listens")
+//!     }
+//!     fn on_error(&mut self, error: WorkerError<Self::Error>) {
+//!         eprintln!("{error}");
+//!     }
+//!     async fn on_completed(&mut self, _outcome: Outcome) {}
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let token = CancellationToken::new();
+//! let (store, mut stored) = tokio::sync::mpsc::channel(1);
+//! let (next, last_stage) = AsyncSpWorker::builder().start(Store(store), token.clone())?;
+//! let (mut first, first_stage) = AsyncSpWorker::builder().start(Double(next), token)?;
+//! for item in 1..=3 {
+//!     first.dispatch_async(item).await?;
+//! }
+//! first.fault("the feed was cut");
+//! // What was accepted goes all the way, and then the end.
+//! let mut seen = Vec::new();
+//! while let Some(item) = stored.recv().await {
+//!     seen.push(item);
+//! }
+//! assert_eq!(seen, [2, 4, 6]);
+//! for stage in [first_stage.completion(), last_stage.completion()] {
+//!     let Err(CompletionError::Faulted(fault)) = stage.await else { panic!("not faulted") };
+//!     assert_eq!(fault.to_string(), "the feed was cut");
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # How it works
 //!
@@ -92,6 +153,18 @@
 //! by one side. The values of keys lie in cells beside it and never move. Each algorithm is told
 //! where it lives, with its orderings: sleeping and waking in `wait`, its fences in `fence`, closing
 //! in `lifecycle`, the cells in `cell`.
+//!
+//! Orderings in short (each of those files has the whole argument, and loom runs what would break
+//! without them):
+//!
+//! | what | written by | order | makes sure |
+//! |---|---|---|---|
+//! | tail, head of the ring | their one side | release, read acquire | an item is seen once it is written, a place written again once it is read |
+//! | the word of stops and sleepers | all | read-modify-writes acquire-release | a stop and a sleeper meet in one order |
+//! | publish, then look for a sleeper; fall asleep, then look for an item | one side each | a light and a heavy fence | one of the two sees the other |
+//! | the final tail | consumer | behind a heavy fence, before a release | both sides agree on what was accepted |
+//! | a cell's state | both sides | swaps acquire-release | a value and its buffer change hands whole |
+//! | counts | their one writer | release, read acquire, out before in | no snapshot shows more out than in |
 //!
 //! # Trade-offs
 //!
@@ -104,8 +177,8 @@
 //!   keeps. While a slot is in the handler's hand it counts as taken.
 //! * Emptied places are given back a few at a time (16 at most, one in rings of 64 or fewer, a quarter
 //!   of the ring to a batch handler), so a full ring may look full that much longer. An awaiting
-//!   producer is woken once a quarter of the ring (256 places at most) is free, the run of items ends,
-//!   or the handler waits.
+//!   producer of a task is woken once a quarter of the ring (256 places at most) is free, nothing is
+//!   left to handle, or the handler waits for something else than its turn.
 //! * A dispatch that is awaited and given up drops its item; `ready` awaits without one.
 //! * A dispatch costs no fence; a side that falls asleep pays for both (some microseconds, on Linux
 //!   with `membarrier`). Waking a sleeper is a system call; a busy worker makes none.

@@ -1,7 +1,7 @@
 //! Both ends on one core; and the wake of a consumer that is parked for certain.
 
-use super::{CAPACITY, InOrder, blocking};
-use crate::harness::{Report, control, median, ours, peer, per_operation};
+use super::{blocking, channels};
+use crate::harness::{Report, control, median, ours, peer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
@@ -138,22 +138,6 @@ fn futex(word: &AtomicU32, operation: libc::c_int, value: u32) {
     }
 }
 
-fn crossbeam(items: u64) -> f64 {
-    let (sender, receiver) = crossbeam_channel::bounded::<u64>(CAPACITY);
-    per_operation(items, || {
-        let consumer = thread::spawn(move || {
-            let mut order = InOrder(0);
-            receiver.iter().for_each(|item| order.see(&item));
-            assert_eq!(order.0, items);
-        });
-        for number in 0..items {
-            sender.send(number).expect("an open channel");
-        }
-        drop(sender);
-        consumer.join().expect("the consumer");
-    })
-}
-
 pub(crate) fn run(report: &mut Report, rounds: usize, items: u64, wakes: usize) {
     report.case(
         "workers",
@@ -161,7 +145,10 @@ pub(crate) fn run(report: &mut Report, rounds: usize, items: u64, wakes: usize) 
         rounds,
         vec![
             ours("sp-worker", || on_one_core(|| blocking::<u64>(items))),
-            peer("crossbeam", || on_one_core(|| crossbeam(items))),
+            peer("crossbeam", || on_one_core(|| channels::crossbeam::<u64>(items))),
+            peer("kanal", || on_one_core(|| channels::kanal::<u64>(items))),
+            peer("flume", || on_one_core(|| channels::flume::<u64>(items))),
+            peer("std", || on_one_core(|| channels::std::<u64>(items))),
         ],
     );
     // The clock is read once a side, which both pay; let the first call set its start.

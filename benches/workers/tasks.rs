@@ -52,78 +52,65 @@ fn worker<const YIELDS: bool>(runtime: &Runtime, items: u64) -> f64 {
     cost
 }
 
-fn tokio<const YIELDS: bool>(runtime: &Runtime, items: u64) -> f64 {
-    let (sender, mut receiver) = tokio::sync::mpsc::channel(CAPACITY);
-    per_operation(items, || {
-        let consuming = runtime.spawn(async move {
-            let mut order = InOrder(0);
-            while let Some(item) = receiver.recv().await {
-                if YIELDS {
-                    tokio::task::yield_now().await;
-                }
-                order.see(&item);
-            }
-            assert_eq!(order.0, items);
-        });
-        let producing = runtime.spawn(async move {
-            for number in 0..items {
-                sender.send(number).await.expect("an open channel");
-            }
-        });
-        runtime.block_on(async {
-            producing.await.expect("the producer");
-            consuming.await.expect("the consumer");
-        });
-    })
+/// A peer: the cost of an item between a task that sends and one that receives.
+macro_rules! channel {
+    ($name:ident: $ends:expr, $send:ident, $receive:ident, $got:ident) => {
+        fn $name<const YIELDS: bool>(runtime: &Runtime, items: u64) -> f64 {
+            #[allow(unused_mut, reason = "not every receiver needs it")]
+            let (sender, mut receiver) = $ends;
+            per_operation(items, || {
+                let consuming = runtime.spawn(async move {
+                    let mut order = InOrder(0);
+                    while let $got(item) = receiver.$receive().await {
+                        if YIELDS {
+                            tokio::task::yield_now().await;
+                        }
+                        order.see(&item);
+                    }
+                    assert_eq!(order.0, items);
+                });
+                let producing = runtime.spawn(async move {
+                    for number in 0..items {
+                        sender.$send(number).await.expect("an open channel");
+                    }
+                });
+                runtime.block_on(async {
+                    producing.await.expect("the producer");
+                    consuming.await.expect("the consumer");
+                });
+            })
+        }
+    };
 }
 
-fn crossfire<const YIELDS: bool>(runtime: &Runtime, items: u64) -> f64 {
-    let (sender, receiver) = crossfire::spsc::bounded_async::<u64>(CAPACITY);
-    per_operation(items, || {
-        let consuming = runtime.spawn(async move {
-            let mut order = InOrder(0);
-            while let Ok(item) = receiver.recv().await {
-                if YIELDS {
-                    tokio::task::yield_now().await;
-                }
-                order.see(&item);
-            }
-            assert_eq!(order.0, items);
-        });
-        let producing = runtime.spawn(async move {
-            for number in 0..items {
-                sender.send(number).await.expect("an open channel");
-            }
-        });
-        runtime.block_on(async {
-            producing.await.expect("the producer");
-            consuming.await.expect("the consumer");
-        });
-    })
+channel!(tokio: tokio::sync::mpsc::channel::<u64>(CAPACITY), send, recv, Some);
+channel!(crossfire: crossfire::spsc::bounded_async::<u64>(CAPACITY), send, recv, Ok);
+channel!(kanal: kanal::bounded_async::<u64>(CAPACITY), send, recv, Ok);
+channel!(flume: flume::bounded::<u64>(CAPACITY), send_async, recv_async, Ok);
+
+fn case<const YIELDS: bool>(
+    report: &mut Report,
+    (case, rounds): (&str, usize),
+    runtime: &Runtime,
+    items: u64,
+) {
+    report.case(
+        "workers",
+        case,
+        rounds,
+        vec![
+            ours("async-sp-worker", || worker::<YIELDS>(runtime, items)),
+            peer("tokio", || tokio::<YIELDS>(runtime, items)),
+            peer("crossfire", || crossfire::<YIELDS>(runtime, items)),
+            peer("kanal", || kanal::<YIELDS>(runtime, items)),
+            peer("flume", || flume::<YIELDS>(runtime, items)),
+        ],
+    );
 }
 
 pub(crate) fn run(report: &mut Report, rounds: usize, items: u64) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().expect("a runtime");
-    report.case(
-        "workers",
-        "async",
-        rounds,
-        vec![
-            ours("async-sp-worker", || worker::<false>(&runtime, items)),
-            peer("tokio", || tokio::<false>(&runtime, items)),
-            peer("crossfire", || crossfire::<false>(&runtime, items)),
-        ],
-    );
-    let items = items / 4;
-    report.case(
-        "workers",
-        "async-suspend",
-        rounds,
-        vec![
-            ours("async-sp-worker", || worker::<true>(&runtime, items)),
-            peer("tokio", || tokio::<true>(&runtime, items)),
-            peer("crossfire", || crossfire::<true>(&runtime, items)),
-        ],
-    );
+    case::<false>(report, ("async", rounds), &runtime, items);
+    case::<true>(report, ("async-suspend", rounds), &runtime, items / 4);
 }

@@ -8,7 +8,7 @@ use super::dynamic::DynamicConcurrencyLimiter;
 ///
 /// A permit cannot be cloned, and giving it back consumes it, so it comes back once:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0382
 /// # let limiter = tidegate::limiter::DynamicConcurrencyLimiter::new(1).unwrap();
 /// let permit = limiter.try_acquire().unwrap();
 /// drop(permit);

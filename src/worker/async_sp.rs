@@ -10,6 +10,7 @@ use super::ring::PopCursor;
 use super::slots::{RingConsumer, ring};
 use super::sp::SpProducer;
 use super::task::{AsyncStage, TaskEngine, detached, start, watch};
+use std::task::Context;
 use tokio_util::sync::CancellationToken;
 
 /// Marks a [`Worker`] of items by value whose consumer is a task.
@@ -144,9 +145,8 @@ impl<S> Builder<AsyncByValue, S> {
         T: Send + 'static,
         H: AsyncHandler<T>,
     {
-        let core = self.core()?;
+        let (core, meter) = self.core_of_runs()?;
         let (push, pop) = ring(&core)?;
-        let meter = Meter::new(core.capacity().get());
         let stage = MovedStage { ring: pop, handler, meter };
         Ok((SpProducer::new(push), TaskEngine::new(core, self.wait, stage)))
     }
@@ -174,15 +174,16 @@ impl<T: Send + 'static, H: AsyncHandler<T>> AsyncStage for MovedStage<T, H> {
         let Self { ring, handler, meter } = self;
         let mut batch = Batch::new(ring, meter, most);
         while let Some(item) = batch.next_in_task() {
-            watch!(handler.handle(item), |nth, context| batch.suspends(nth, context))?;
+            watch!(handler.handle(item), |nth: usize, context: &mut Context<'_>| batch
+                .suspends(nth, context))?;
         }
         Ok(())
     }
 
     fn settle(&mut self) -> u64 {
-        self.meter.freed();
-        self.ring.core().count_handled(self.meter.taken);
-        self.ring.free();
+        let (core, cursor) = self.ring.sight();
+        core.count_handled(self.meter.taken);
+        self.meter.settles(core, cursor);
         self.meter.taken
     }
 

@@ -10,6 +10,7 @@ use super::ring::PopCursor;
 use super::slots::{StandingConsumer, standing_ring};
 use super::task::{AsyncStage, TaskEngine, detached, start, watch};
 use super::value::{HandleScope, Slot, ValueProducer, release};
+use std::task::Context;
 use tokio_util::sync::CancellationToken;
 
 /// Marks a [`Worker`] of items in slots whose consumer is a task.
@@ -73,7 +74,8 @@ pub type AsyncValueSpWorker = Worker<AsyncInSlots>;
 /// An item is handled in two steps. [`read`](Self::read) has the slot and cannot wait;
 /// [`handle`](Self::handle) can wait and has what was read, not the slot. So a handler that waits
 /// never keeps a slot from the producer, and that is a matter of types: work cannot borrow from the
-/// slot, whose scope ends with `read`.
+/// slot, whose scope ends with `read`. This does not compile (the compiler calls it a lifetime that
+/// may not live long enough, an error without a code):
 ///
 /// ```compile_fail
 /// use tidegate::worker::{AsyncValueHandler, HandleScope, Outcome, WorkerError};
@@ -99,9 +101,22 @@ pub type AsyncValueSpWorker = Worker<AsyncInSlots>;
 /// }
 /// ```
 ///
-/// Nor can `read` itself wait:
+/// Nor can the slot go into a task of its own, and wait there:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0521
+/// use tidegate::worker::HandleScope;
+///
+/// fn read(slot: HandleScope<'_, u64>) {
+///     tokio::task::spawn_local(async move {
+///         std::future::ready(()).await;
+///         println!("{}", *slot);
+///     });
+/// }
+/// ```
+///
+/// And `read` itself cannot wait:
+///
+/// ```compile_fail,E0053
 /// use tidegate::worker::{AsyncValueHandler, HandleScope, Outcome, WorkerError};
 ///
 /// struct Wait;
@@ -258,9 +273,8 @@ impl<S> Builder<AsyncInSlots, S> {
         T: Slot,
         H: AsyncValueHandler<T>,
     {
-        let core = self.core()?;
+        let (core, meter) = self.core_of_runs()?;
         let (push, pop) = standing_ring(&core, make)?;
-        let meter = Meter::new(core.capacity().get());
         let stage = SlotStage { ring: pop, handler, meter, failed: None, in_hand: None };
         Ok((ValueProducer::new(push), TaskEngine::new(core, self.wait, stage)))
     }
@@ -307,7 +321,7 @@ impl<T: Slot, H: AsyncValueHandler<T>> AsyncStage for SlotStage<T, H> {
             self.recover();
             let Self { ring, meter, handler, .. } = self;
             let (core, cursor) = ring.sight();
-            watch!(handler.handle(work?), |nth, context| {
+            watch!(handler.handle(work?), |nth: usize, context: &mut Context<'_>| {
                 meter.suspends(nth, core, cursor, context);
             })?;
             self.ring.core().count_handled(self.meter.taken);
@@ -317,9 +331,9 @@ impl<T: Slot, H: AsyncValueHandler<T>> AsyncStage for SlotStage<T, H> {
 
     fn settle(&mut self) -> u64 {
         self.recover();
-        self.meter.freed();
-        self.ring.core().count_handled(self.meter.taken);
-        self.ring.free();
+        let (core, cursor) = self.ring.sight();
+        core.count_handled(self.meter.taken);
+        self.meter.settles(core, cursor);
         self.meter.taken
     }
 

@@ -19,8 +19,40 @@ impl<'a> Door<'a> {
     }
 
     /// Ready once a place is free, or the worker stops.
-    pub(super) const fn opens(self) -> Opens<'a> {
-        Opens { door: self, patience: None, registered: false }
+    pub(super) fn opens(self) -> Opens<'a> {
+        Opens { door: self, wait: Wait::default() }
+    }
+}
+
+/// How far a wait for room has come. Who drops one that [`is_registered`](Self::is_registered)
+/// calls [`Core::forget_room`].
+#[derive(Default)]
+pub(super) struct Wait {
+    patience: Option<Patience>,
+    /// A wake may have taken the registration down already; taking it down twice does no harm.
+    registered: bool,
+}
+
+impl Wait {
+    /// Whether it was polled.
+    #[inline(always)]
+    pub(super) const fn begun(&self) -> bool {
+        self.patience.is_some()
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_registered(&self) -> bool {
+        self.registered
+    }
+
+    /// Ready once a place is free, or the worker stops.
+    #[cold]
+    pub(super) fn poll(
+        &mut self,
+        door: Door<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), NoRoom>> {
+        door.core.poll_room(door.cursor, &mut self.patience, &mut self.registered, context)
     }
 }
 
@@ -28,26 +60,21 @@ impl<'a> Door<'a> {
 /// goes with it.
 pub(super) struct Opens<'a> {
     door: Door<'a>,
-    patience: Option<Patience>,
-    registered: bool,
+    wait: Wait,
 }
 
 impl Future for Opens<'_> {
     type Output = Result<(), NoRoom>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { door, patience, registered } = &mut *self;
-        let polled = door.core.poll_room(door.cursor, patience, context);
-        // A wake, or this poll, may have taken the registration down already; taking it down twice
-        // does no harm.
-        *registered |= polled.is_pending();
-        polled
+        let Self { door: Door { core, cursor }, wait } = &mut *self;
+        wait.poll(Door { core, cursor }, context)
     }
 }
 
 impl Drop for Opens<'_> {
     fn drop(&mut self) {
-        if self.registered {
+        if self.wait.registered {
             self.door.core.forget_room();
         }
     }

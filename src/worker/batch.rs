@@ -3,6 +3,7 @@
 use super::lifecycle::{Attention, Core};
 use super::ring::PopCursor;
 use super::slots::RingConsumer;
+use super::sync::SHARE;
 use super::wait::give_way;
 use std::fmt;
 use std::task::Context;
@@ -28,9 +29,14 @@ impl Meter {
             taken: 0,
             kept: 0,
             stride: (capacity / 64).clamp(1, 16),
-            long_stride: (capacity / 4).clamp(1, 256),
+            long_stride: (capacity / SHARE).clamp(1, 256),
             unoffered: 0,
         }
+    }
+
+    /// For how many places a task wakes a producer that waits, if it goes on itself.
+    pub(super) const fn good_room(&self) -> usize {
+        self.long_stride
     }
 
     /// Takes note of a place emptied; whether it is time to free.
@@ -50,8 +56,12 @@ impl Meter {
     /// on this very thread: it is woken for a good number of places, not for each. Until then they
     /// are free, and it finds them if it looks.
     #[inline(always)]
-    pub(super) fn empties_in_task(&mut self, core: &Core, cursor: &PopCursor) {
-        let attention = core.asks_for_attention();
+    pub(super) fn empties_in_task(
+        &mut self,
+        attention: Attention,
+        core: &Core,
+        cursor: &PopCursor,
+    ) {
         if !self.empties(attention) {
             return;
         }
@@ -63,6 +73,19 @@ impl Meter {
             core.offer_room();
         } else {
             core.free(cursor);
+        }
+    }
+
+    /// A run of a task is over: all that was emptied is the producer's. One that sleeps is woken if
+    /// there is nothing more to handle; otherwise the next run goes on counting.
+    pub(super) fn settles(&mut self, core: &Core, cursor: &mut PopCursor) {
+        self.freed();
+        core.free(cursor);
+        if !core.producer_waits() {
+            self.unoffered = 0;
+        } else if self.unoffered >= self.long_stride || !core.has_more(cursor) {
+            self.unoffered = 0;
+            core.offer_room();
         }
     }
 
@@ -120,14 +143,18 @@ impl<'a, T> Batch<'a, T> {
     /// [`next`](Iterator::next) for a task.
     #[inline(always)]
     pub(super) fn next_in_task(&mut self) -> Option<T> {
-        if self.left == 0 || self.ring.core().is_cancelled() {
+        if self.left == 0 {
+            return None;
+        }
+        let attention = self.ring.core().asks_for_attention();
+        if attention == Attention::Cancelled {
             return None;
         }
         self.ring.core().count_handled(self.meter.taken);
         let item = self.ring.take()?;
         self.left -= 1;
         let (core, cursor) = self.ring.sight();
-        self.meter.empties_in_task(core, cursor);
+        self.meter.empties_in_task(attention, core, cursor);
         Some(item)
     }
 

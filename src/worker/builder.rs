@@ -1,5 +1,6 @@
 //! How a worker is configured.
 
+use super::batch::Meter;
 use super::lifecycle::Core;
 use super::ring::{Capacity, CapacityError};
 use super::sync::Arc;
@@ -84,6 +85,14 @@ impl<Kind, S> Builder<Kind, S> {
             return Err(StartError::NoKeys);
         }
         Ok(Core::new(Capacity::new(self.capacity)?, self.start_position, self.wait))
+    }
+
+    /// The core of a task that handles items in runs, as [`Meter`] has it.
+    pub(super) fn core_of_runs(&self) -> Result<(Arc<Core>, Meter), StartError> {
+        let capacity = Capacity::new(self.capacity)?;
+        let meter = Meter::new(capacity.get());
+        let good_room = meter.good_room();
+        Ok((Core::with_good_room(capacity, self.start_position, self.wait, good_room), meter))
     }
 }
 

@@ -118,6 +118,8 @@ pub(super) struct Core {
     fault: Mutex<Option<Fault>>,
     completion: Arc<CompletionCell>,
     strategy: WaitStrategy,
+    /// How many free places an awaiting producer holds out for; see [`Core::poll_room`].
+    good_room: usize,
     /// The consumer's task, to be woken by a hard stop also while its handler is suspended.
     task: WaitSlot,
     consumer_thread: Mutex<Option<thread::ThreadId>>,
@@ -170,6 +172,16 @@ pub struct Counters {
 // What all may do.
 impl Core {
     pub(super) fn new(capacity: Capacity, start: usize, strategy: WaitStrategy) -> Arc<Self> {
+        Self::with_good_room(capacity, start, strategy, 1)
+    }
+
+    /// With a consumer that wakes a waiting producer only for `good_room` places, if it goes on.
+    pub(super) fn with_good_room(
+        capacity: Capacity,
+        start: usize,
+        strategy: WaitStrategy,
+        good_room: usize,
+    ) -> Arc<Self> {
         fence::prepare();
         let core = Self {
             tail: Padded(AtomicUsize::new(start)),
@@ -185,6 +197,7 @@ impl Core {
             fault: Mutex::new(None),
             completion: CompletionCell::new(),
             strategy,
+            good_room,
             task: WaitSlot::new(),
             consumer_thread: Mutex::new(None),
             polled: AtomicU8::new(NO_TASK),

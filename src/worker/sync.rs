@@ -32,6 +32,8 @@ mod real {
     /// The same for tasks, whose yields go to their executor.
     pub(crate) const TASK_SPINS: u32 = 8;
     pub(crate) const TASK_YIELDS: u32 = 8;
+    /// The part of a ring that is freed, or offered to a task, together.
+    pub(crate) const SHARE: usize = 4;
 
     pub(crate) fn spin_hint() {
         std::hint::spin_loop();
@@ -81,6 +83,8 @@ mod model {
     pub(crate) const YIELDS: u32 = 0;
     pub(crate) const TASK_SPINS: u32 = 0;
     pub(crate) const TASK_YIELDS: u32 = 0;
+    /// So that a model's small ring has more than one place to offer.
+    pub(crate) const SHARE: usize = 1;
 
     pub(crate) fn spin_hint() {
         loom::thread::yield_now();

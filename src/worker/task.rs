@@ -264,18 +264,41 @@ fn poll_caught<F: Future>(
 /// Awaits a handler's future; `suspends` is called each time that it waits, with the count of it. A
 /// macro, because a future that is handed from function to function is copied each time, an item.
 macro_rules! watch {
-    ($future:expr, $suspends:expr) => {{
-        let (mut future, mut times) = (std::pin::pin!($future), 0_usize);
-        std::future::poll_fn(|context| {
-            let polled = future.as_mut().poll(context);
-            if polled.is_pending() {
-                times += 1;
-                $suspends(times, context);
-            }
-            polled
-        })
-        .await
-    }};
+    ($future:expr, $suspends:expr) => {
+        crate::worker::task::Watched::new(std::pin::pin!($future), $suspends).await
+    };
 }
 
 pub(super) use watch;
+
+/// What [`watch`] awaits. By hand, so that a handler that does not wait is polled in line.
+pub(super) struct Watched<'a, F, S> {
+    future: Pin<&'a mut F>,
+    suspends: S,
+    times: usize,
+}
+
+impl<'a, F, S> Watched<'a, F, S> {
+    #[inline(always)]
+    pub(super) const fn new(future: Pin<&'a mut F>, suspends: S) -> Self {
+        Self { future, suspends, times: 0 }
+    }
+}
+
+// The future is pinned where it lies, not in here.
+impl<F, S> Unpin for Watched<'_, F, S> {}
+
+impl<F: Future, S: FnMut(usize, &mut Context<'_>)> Future for Watched<'_, F, S> {
+    type Output = F::Output;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let polled = self.future.as_mut().poll(context);
+        if polled.is_pending() {
+            self.times += 1;
+            let times = self.times;
+            (self.suspends)(times, context);
+        }
+        polled
+    }
+}

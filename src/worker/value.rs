@@ -94,7 +94,8 @@ pub trait ValueHandler<T: Slot>: Send + 'static {
 
     /// Handles an item in its slot, which is given back when the scope is released or dropped.
     ///
-    /// The scope cannot outlive the call:
+    /// The scope cannot outlive the call (a lifetime that may not live long enough, an error without
+    /// a code):
     ///
     /// ```compile_fail
     /// use tidegate::worker::{HandleScope, Outcome, ValueHandler, WorkerError};

@@ -120,6 +120,11 @@ impl Patience {
         Self { strategy, spins: TASK_SPINS, yields: TASK_YIELDS, turns: 0 }
     }
 
+    /// Whether it never comes to a sleep.
+    pub(super) fn is_endless(&self) -> bool {
+        self.strategy == WaitStrategy::Spin
+    }
+
     /// The next turn.
     pub(super) const fn turn(&mut self) -> Turn {
         let turns = self.turns;

@@ -42,5 +42,6 @@ mod worker_keyed;
 mod worker_merge;
 mod worker_model;
 mod worker_sp;
+mod worker_stress;
 mod worker_subjects;
 mod worker_support;

@@ -6,6 +6,9 @@
 use crate::worker_support::{Log, check};
 use loom::future::block_on;
 use loom::thread;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
 use tidegate::worker::{
     AsyncHandler, AsyncSpWorker, Batch, HandleScope, Handler, Outcome, Refusal, SpWorker,
     ValueHandler, ValueSpWorker, WorkerError,
@@ -174,6 +177,55 @@ fn b75_an_awaiting_producer_is_woken_by_a_free_place() {
         drop(waiting.join().unwrap());
         stepper.step(usize::MAX);
         assert_eq!((log.of(0), log.ends()), (vec![1, 2], vec!["drained"]));
+    });
+}
+
+/// A producer that holds out for more places than are free still gets the one it needs, if the handler
+/// in turn waits for what the producer does next.
+#[test]
+fn b75_a_handler_that_waits_for_its_producer_leaves_it_the_place_it_needs() {
+    // Whether it is open, and who waits. A plain lock: it is no part of the model.
+    type Gate = Arc<Mutex<(bool, Option<Waker>)>>;
+    struct Waits(Log, Gate);
+    impl AsyncHandler<u32> for Waits {
+        type Error = std::convert::Infallible;
+        async fn handle(&mut self, item: u32) -> Result<(), Self::Error> {
+            let gate = &self.1;
+            poll_fn(|context| {
+                // Nothing that the model counts as a step may happen under the plain lock.
+                let waker = context.waker().clone();
+                let (open, former) = {
+                    let mut gate = gate.lock().unwrap();
+                    (gate.0, gate.1.replace(waker))
+                };
+                drop(former);
+                if open { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
+            self.0.note(0, item);
+            Ok(())
+        }
+        fn on_error(&mut self, error: WorkerError<Self::Error>) {
+            unreachable!("{error}");
+        }
+        async fn on_completed(&mut self, outcome: Outcome) {
+            self.0.end(&outcome);
+        }
+    }
+    check(1, || {
+        let (log, gate) = (Log::default(), Gate::default());
+        let (mut producer, _worker, task) = AsyncSpWorker::builder()
+            .capacity(2)
+            .task(Waits(log.clone(), gate.clone()), CancellationToken::new())
+            .unwrap();
+        assert_eq!(producer.dispatch_all(1..=2).unwrap(), 2);
+        let consumer = thread::spawn(move || block_on(task));
+        block_on(producer.dispatch_async(3)).unwrap();
+        let waiting = std::mem::replace(&mut *gate.lock().unwrap(), (true, None)).1;
+        waiting.into_iter().for_each(Waker::wake);
+        drop(producer);
+        consumer.join().unwrap();
+        assert_eq!((log.of(0), log.ends()), (vec![1, 2, 3], vec!["drained"]));
     });
 }
 

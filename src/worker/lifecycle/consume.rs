@@ -30,12 +30,18 @@ impl Core {
         if flags & CANCELLED != 0 {
             return Next::Cancelled;
         }
-        if cursor.has_item() || cursor.refresh(self.tail.0.load(Acquire)) {
+        if self.has_more(cursor) {
             return Next::Item;
         }
         // The flag was read before the tail, so an item accepted before it may still be missed
         // here; closing looks again.
         if flags & COMPLETING != 0 { Next::Ended } else { Next::Empty }
+    }
+
+    /// Whether an item waits.
+    #[inline]
+    pub(in crate::worker) fn has_more(&self, cursor: &mut PopCursor) -> bool {
+        cursor.has_item() || cursor.refresh(self.tail.0.load(Acquire))
     }
 
     /// Frees the places below the cursor, which the caller has emptied.

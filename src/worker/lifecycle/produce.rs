@@ -104,16 +104,23 @@ impl Core {
     }
 
     /// Ready once the ring has a free place, or the worker stops; until then the task is
-    /// registered. Whoever gives up must [`forget_room`](Self::forget_room).
+    /// `registered` in the end. Whoever then gives up must [`forget_room`](Self::forget_room).
+    ///
+    /// A producer that took each place as it comes free would be polled, and the ring be full again,
+    /// once an item. So it first holds out for a good number of places (where the consumer is a task
+    /// that wakes it for as many). It does not sleep on fewer unless the consumer looks once more:
+    /// a handler that waits may wait for what this very producer does next.
     pub(in crate::worker) fn poll_room(
         &self,
         cursor: &mut PushCursor,
         patience: &mut Option<Patience>,
+        registered: &mut bool,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), NoRoom>> {
         let patience = patience.get_or_insert_with(|| Patience::of_task(self.strategy));
+        let good = if *registered || patience.is_endless() { 1 } else { self.good_room };
         loop {
-            if let Some(answer) = self.room(cursor) {
+            if let Some(answer) = self.good_room(cursor, good) {
                 return Poll::Ready(answer);
             }
             match patience.wait_in_task(context) {
@@ -123,18 +130,27 @@ impl Core {
             }
         }
         if self.waits_for_itself(false) {
-            return Poll::Ready(Err(NoRoom::WouldDeadlock));
+            return Poll::Ready(self.room(cursor).unwrap_or(Err(NoRoom::WouldDeadlock)));
         }
-        if !self.register_producer(cursor, Waiter::Task(context.waker().clone())) {
-            return Poll::Pending;
+        *registered = true;
+        let some = self.register_producer(cursor, Waiter::Task(context.waker().clone()));
+        if some && let Some(answer) = self.good_room(cursor, good) {
+            self.unregister_producer();
+            return Poll::Ready(answer);
         }
-        self.unregister_producer();
-        Poll::Ready(self.room(cursor).unwrap_or(Ok(())))
+        if some {
+            // The consumer's task is polled once more, and then sees who waits.
+            self.task.wake();
+        }
+        Poll::Pending
     }
 
     /// Takes back the registration of a task that waits no more.
     pub(in crate::worker) fn forget_room(&self) {
-        self.unregister_producer();
+        // The flag is put up by this side alone. Whoever took it down takes the waiter, too.
+        if self.flags.0.load(Relaxed) & PRODUCER_WAITS != 0 {
+            self.unregister_producer();
+        }
     }
 
     /// Whether a producer has to wait no more, and why.
@@ -143,6 +159,12 @@ impl Core {
             return Some(Err(NoRoom::Closed(reason)));
         }
         cursor.refresh(self.head()).then_some(Ok(()))
+    }
+
+    /// [`room`](Self::room) for at least `count` places.
+    fn good_room(&self, cursor: &mut PushCursor, count: usize) -> Option<Result<(), NoRoom>> {
+        let answer = self.room(cursor)?;
+        (answer.is_err() || cursor.room() >= count).then_some(answer)
     }
 
     /// Registers who is to be woken for room or a stop. `true` if there is one already.

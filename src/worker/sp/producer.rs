@@ -1,5 +1,6 @@
 //! The producing half of the workers that move items.
 
+use super::super::awaiting::Wait;
 use super::super::completion::Completion;
 use super::super::control::WorkerQueue;
 use super::super::refusal::{BatchError, Refusal, SendError};
@@ -8,6 +9,8 @@ use std::error::Error;
 use std::fmt;
 use std::iter::once;
 use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 /// The producing half of an [`SpWorker`](super::SpWorker) or an
 /// [`AsyncSpWorker`](crate::worker::AsyncSpWorker). It may move to another thread; two threads cannot use it
@@ -149,16 +152,11 @@ impl<T> SpProducer<T> {
     /// # Errors
     /// [`SendError`], with the item inside. `Full` only inside of the worker's own handler.
     #[inline]
-    pub async fn dispatch_async(&mut self, item: T) -> Result<(), SendError<T>> {
-        if let Some(reason) = self.ring.core().refuses() {
-            return Err(SendError::Closed(item, reason));
-        }
-        if !self.ring.has_room()
-            && let Err(none) = self.ring.door().opens().await
-        {
-            return Err(SendError::new(item, none.into()));
-        }
-        self.push(item)
+    pub fn dispatch_async(
+        &mut self,
+        item: T,
+    ) -> impl Future<Output = Result<(), SendError<T>>> + use<'_, T> {
+        Dispatching { producer: self, item: Some(item), wait: Wait::default() }
     }
 
     /// Completes the worker: what was accepted is handled, nothing more is taken. `false` if it was
@@ -198,6 +196,44 @@ impl<T> SpProducer<T> {
             Some(reason) => SendError::Closed(item, reason),
             None => SendError::Full(item),
         })
+    }
+}
+
+/// A dispatch that awaits its place. Written by hand, because an `async fn` is a machine of states
+/// that costs each item more than the push does.
+struct Dispatching<'a, T> {
+    producer: &'a mut SpProducer<T>,
+    /// Not given yet.
+    item: Option<T>,
+    wait: Wait,
+}
+
+// The item is moved, never pinned.
+impl<T> Unpin for Dispatching<'_, T> {}
+
+impl<T> Future for Dispatching<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { producer, item, wait } = &mut *self;
+        if (wait.begun() || !producer.ring.has_room())
+            && let Err(none) = ready!(wait.poll(producer.ring.door(), context))
+        {
+            let refused = item.take().map(|item| SendError::new(item, none.into()));
+            return refused.map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
+        }
+        // A future that is polled behind its end has nothing to give, and stays pending.
+        item.take().map_or(Poll::Pending, |item| Poll::Ready(producer.try_dispatch(item)))
+    }
+}
+
+impl<T> Drop for Dispatching<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.wait.is_registered() {
+            self.producer.ring.core().forget_room();
+        }
     }
 }
 

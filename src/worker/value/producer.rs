@@ -1,5 +1,6 @@
 //! The producing half of the workers whose items live in the ring.
 
+use super::super::awaiting::Wait;
 use super::super::completion::Completion;
 use super::super::control::WorkerQueue;
 use super::super::refusal::Refusal;
@@ -8,6 +9,8 @@ use super::{PublishScope, Slot};
 use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 /// The producing half of a [`ValueSpWorker`](super::ValueSpWorker) or an
 /// [`AsyncValueSpWorker`](crate::worker::AsyncValueSpWorker). It may move to another thread; two
@@ -87,14 +90,10 @@ impl<T: Slot> ValueProducer<T> {
     /// # Errors
     /// [`Refusal::Closed`]; [`Refusal::Full`] only inside of the worker's own handler.
     #[inline]
-    pub async fn publish_async(&mut self) -> Result<PublishScope<'_, T>, Refusal> {
-        if let Some(reason) = self.ring.core().refuses() {
-            return Err(reason.into());
-        }
-        if !self.ring.has_room() {
-            self.ring.door().opens().await?;
-        }
-        Ok(PublishScope::new(&mut self.ring))
+    pub fn publish_async(
+        &mut self,
+    ) -> impl Future<Output = Result<PublishScope<'_, T>, Refusal>> + use<'_, T> {
+        Publishing { ring: Some(&mut self.ring), wait: Wait::default() }
     }
 
     /// Completes the worker: what was published is handled, nothing more is taken. `false` if it was
@@ -118,6 +117,45 @@ impl<T: Slot> ValueProducer<T> {
     #[must_use]
     pub fn queue(&self) -> WorkerQueue {
         WorkerQueue::new(self.ring.core().clone())
+    }
+}
+
+/// A claim that awaits its slot; by hand for the reason that an awaited dispatch is.
+struct Publishing<'a, T> {
+    /// Not claimed yet.
+    ring: Option<&'a mut StandingProducer<T>>,
+    wait: Wait,
+}
+
+impl<'a, T: Slot> Future for Publishing<'a, T> {
+    type Output = Result<PublishScope<'a, T>, Refusal>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { ring, wait } = &mut *self;
+        // A future that is polled behind its end has nothing to give, and stays pending.
+        let Some(at) = ring else { return Poll::Pending };
+        if let Some(reason) = at.core().refuses() {
+            return Poll::Ready(Err(reason.into()));
+        }
+        if wait.begun() || !at.has_room() {
+            ready!(wait.poll(at.door(), context))?;
+        }
+        if wait.is_registered() {
+            at.core().forget_room();
+        }
+        ring.take().map_or(Poll::Pending, |ring| Poll::Ready(Ok(PublishScope::new(ring))))
+    }
+}
+
+impl<T> Drop for Publishing<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.wait.is_registered()
+            && let Some(ring) = &self.ring
+        {
+            ring.core().forget_room();
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Many threads and tasks at random, for long enough to meet.
 //!
-//! `TIDEGATE_LIMITER_STEPS=10000000 cargo test --release --test it limiter::stress` runs longer.
+//! `cargo test --release --test it limiter::stress -- --include-ignored` takes ten times as many steps.
 //!
 //! Three things are held against it: *over-admission* (more inside than the capacity in force),
 //! *lost wakes* (somebody waits in vain; every wait here has a bound far above what it needs), and
@@ -18,10 +18,9 @@ use super::{Waiter, limiter};
 /// Far above any wait that ends by itself.
 const IN_VAIN: Duration = Duration::from_secs(60);
 
-fn steps() -> u64 {
-    let asked = std::env::var("TIDEGATE_LIMITER_STEPS");
-    asked.ok().and_then(|steps| steps.parse().ok()).unwrap_or(1_000_000)
-}
+/// As many as every test run can afford; the ignored tests take ten million.
+const STEPS: u64 = 1_000_000;
+const MANY: u64 = 10_000_000;
 
 /// What may be inside, told by the one who resizes; holds between two equal even epochs.
 #[derive(Default)]
@@ -69,10 +68,31 @@ fn free(limiter: &DynamicConcurrencyLimiter) -> usize {
 
 #[test]
 fn b60_b65_threads_at_random_neither_pass_the_limit_nor_lose_a_wake_or_a_permit() {
+    threads_at_random(STEPS);
+}
+
+#[test]
+#[ignore = "ten million steps take long"]
+fn b60_b65_ten_million_steps_of_threads_pass_no_limit_and_lose_nothing() {
+    threads_at_random(MANY);
+}
+
+#[test]
+fn b60_tasks_that_wait_and_are_cancelled_at_random_lose_nothing() {
+    tasks_at_random(STEPS / 10);
+}
+
+#[test]
+#[ignore = "ten million steps take long"]
+fn b60_ten_million_steps_of_tasks_that_are_cancelled_at_random_lose_nothing() {
+    tasks_at_random(MANY);
+}
+
+fn threads_at_random(steps: u64) {
     const THREADS: u64 = 4;
     let (limiter, bound, done) = (limiter(2), Bound::default(), AtomicBool::new(false));
     bound.most.store(2, Ordering::SeqCst);
-    let steps = steps() / THREADS;
+    let steps = steps / THREADS;
     let resizes = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..THREADS)
             .map(|worker| {
@@ -163,10 +183,9 @@ fn at_random(limiter: &DynamicConcurrencyLimiter, bound: &Bound, steps: u64, see
     }
 }
 
-#[test]
-fn b60_tasks_that_wait_and_are_cancelled_at_random_lose_nothing() {
+fn tasks_at_random(steps: u64) {
     const TASKS: u64 = 16;
-    let steps = steps() / 10 / TASKS;
+    let steps = steps / TASKS;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
     let limiter = Arc::new(limiter(3));
