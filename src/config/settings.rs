@@ -93,6 +93,8 @@ pub struct SubscriberSettings {
     pub max_instruments: usize,
     /// Bytes of one batch, at most.
     pub max_batch_bytes: usize,
+    /// Milliseconds that what is in flight may take to arrive; 0: no bound.
+    pub max_in_flight_ms: u32,
     /// Bytes of one message from a client, at most.
     pub max_message_bytes: usize,
     /// Operations a client may send in a second.
@@ -108,6 +110,7 @@ impl Default for SubscriberSettings {
             stall_timeout: Duration::from_secs(30),
             max_instruments: 10_000,
             max_batch_bytes: 65_536,
+            max_in_flight_ms: 0,
             max_message_bytes: 65_536,
             max_ops_per_s: 100,
         }

@@ -44,6 +44,8 @@ pub struct Limits {
     pub max_instruments: usize,
     /// Longest batch, in bytes of its text.
     pub max_batch_bytes: usize,
+    /// How long what is in flight to a subscriber may take to arrive; zero for no bound.
+    pub max_in_flight: Duration,
     /// Longest message of a client, in bytes.
     pub max_message_bytes: usize,
     /// Operations a second a client may send.
@@ -69,6 +71,7 @@ impl Default for Limits {
             pace: Duration::from_millis(1),
             max_instruments: 10_000,
             max_batch_bytes: 65_536,
+            max_in_flight: Duration::ZERO,
             max_message_bytes: 65_536,
             max_ops_per_s: 100,
             handshake_timeout: Duration::from_secs(10),

@@ -28,6 +28,9 @@ const EVENTS: usize = 1024;
 const LONGEST_SLEEP: Duration = Duration::from_secs(10);
 
 impl Link for TcpStream {
+    /// Its readiness is edge-triggered: see epoll(7), questions and answers, the ninth.
+    const SHORT_READ_EMPTIES: bool = true;
+
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write(bytes)
     }
@@ -53,10 +56,11 @@ impl Reactor {
     pub(crate) fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS);
         let mut finishing: Option<Instant> = None;
+        let mut now = self.clock.now();
         loop {
-            let now = self.clock.now();
             finishing = finishing.into_iter().chain(self.obey_commands(now)).min();
             let due = self.shard.turn(now);
+            self.shard.took(self.clock.now().since(now));
             self.forget_gone();
             if let Some(until) = finishing
                 && (self.shard.len() == 0 || self.clock.now() >= until)
@@ -66,12 +70,17 @@ impl Reactor {
             if !self.sleep(&mut events, due.into_iter().chain(finishing).min()) {
                 return;
             }
+            now = self.clock.now();
             for event in &events {
                 if event.token() != WAKER {
-                    let readable =
-                        event.is_readable() || event.is_read_closed() || event.is_error();
+                    let over = event.is_read_closed() || event.is_error();
+                    let readable = event.is_readable() || over;
                     #[expect(clippy::cast_possible_truncation, reason = "tokens are seat numbers")]
-                    self.shard.stirred(event.token().0 as u32, readable);
+                    let index = event.token().0 as u32;
+                    self.shard.stirred(index, readable, now);
+                    if over {
+                        self.shard.ends(index);
+                    }
                 }
             }
         }

@@ -21,6 +21,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Shared;
 use super::close::Close;
@@ -63,7 +64,7 @@ pub(crate) enum Command {
     /// Report on every subscriber, or on one.
     Report { subscriber: Option<u64>, reply: tokio::sync::oneshot::Sender<Vec<Report>> },
     /// Send newest values and close every connection, within the deadline.
-    Finish { deadline: std::time::Duration },
+    Finish { deadline: Duration },
 }
 
 /// One subscriber's accounts. Ticks are counted by the definitions of the protocol; `received`
@@ -100,6 +101,12 @@ pub struct Report {
     pub batches: u64,
     /// Whether its socket has not taken everything yet.
     pub blocked: bool,
+    /// Bytes of batches that are not confirmed, as far as that is known.
+    pub bytes_in_flight: u64,
+    /// Bytes that may be, by the time allowed and the rate measured; `None` for any number.
+    pub bytes_window: Option<u64>,
+    /// Bytes a second that its line was measured to deliver; `None` while it keeps up.
+    pub line_rate: Option<f64>,
 }
 
 /// How far the shard is in finishing. What changes after the last sweep is not waited for: a market
@@ -141,6 +148,8 @@ pub(crate) struct Shard<L> {
     sweep_waits: bool,
     finishing: Finishing,
     scratch: Scratch,
+    /// How long the last turn took.
+    lag: Duration,
     /// Bytes of operations obeyed in this turn.
     heard_bytes: usize,
     /// Links of sessions that have ended, for the reactor to forget.
@@ -173,6 +182,7 @@ impl<L: Link> Shard<L> {
             sweep_waits: false,
             finishing: Finishing::No,
             scratch: Scratch::default(),
+            lag: Duration::ZERO,
             heard_bytes: 0,
             gone: Vec::new(),
         }
@@ -241,10 +251,20 @@ impl<L: Link> Shard<L> {
     }
 
     /// A session's socket may have become readable or writable.
-    pub(crate) fn stirred(&mut self, index: u32, readable: bool) {
+    pub(crate) fn stirred(&mut self, index: u32, readable: bool, now: Instant) {
         if let Some(seat) = self.seat(index) {
+            if readable && !seat.session.readable {
+                seat.session.readable_since = now;
+            }
             seat.session.readable |= readable;
             self.enqueue(index);
+        }
+    }
+
+    /// The other side of a session's socket has ended: it is read to its end.
+    pub(crate) fn ends(&mut self, index: u32) {
+        if let Some(seat) = self.seat(index) {
+            seat.session.ends = true;
         }
     }
 
@@ -300,6 +320,11 @@ impl<L: Link> Shard<L> {
         self.watchers > 0
             && (self.shared.instruments.len() > self.known_instruments
                 || self.shared.volume_keys.len() > self.known_volumes)
+    }
+
+    /// Tells how long the last turn took.
+    pub(crate) fn took(&mut self, lag: Duration) {
+        self.lag = lag;
     }
 
     /// Whether a sweep waits for the cadence: the reactor then sleeps by time and needs no bell.
@@ -471,8 +496,10 @@ impl<L: Link> Shard<L> {
 
     /// One session's turn: hear it, tell it what it is owed, send it one batch.
     fn visit(&mut self, index: u32, now: Instant) {
+        let lag = self.lag;
         let Some(seat) = self.seat(index) else { return };
         seat.session.queued = false;
+        seat.session.lag = lag;
         if !self.hear(index, now) {
             self.remove(index);
             return;
@@ -628,6 +655,7 @@ impl<L: Link> Shard<L> {
         let ticks = session.quotes.ticks(|topic| self.quotes.tick(topic));
         let Meters { delivered, conflated, withdrawn, received_before, batches } = session.meters;
         let held = subscriber.limiter().snapshot();
+        let (bytes_in_flight, bytes_window) = session.in_flight_bytes(&self.limits);
         Report {
             id: subscriber.id(),
             peer: subscriber.peer(),
@@ -644,6 +672,9 @@ impl<L: Link> Shard<L> {
             withdrawn,
             batches,
             blocked: session.is_blocked(),
+            bytes_in_flight,
+            bytes_window,
+            line_rate: session.line_rate(),
         }
     }
 }

@@ -16,10 +16,10 @@ use crate::serve_support::{Naive, simulated};
 /// What the shipped sample gives to `everything`, `sampled` and `slow`, in this order. The welcome
 /// names the version, so a new version has new digests.
 const SAMPLE: [&str; 4] = [
-    "4534958c9f90816183232748066027fd32005b5c4d5cfd61d2847cc6453fe239",
+    "211117965bb720201c206c491a319cbf257ce02a268a0e8f8e8a7b771fb6a39b",
     "c53ab9481b0cc2eb62ebf0d2ced6236f4afc6e98b2ded2ddec450e9f56777acd",
-    "8f4126d1a69c4c2372a8864a26282a0121427fe79819678d7905b9ba5298f1e6",
-    "1e1d83dc9e12ee73d4f8d739a7f2f825b7b85966fa039ad960943afe531ce4a9",
+    "b66992a7167c1f39082f1a19c1350e127c783bde18780d15f9e6b0ee57003fe8",
+    "b34d93cb4a45b1a435f805fe1decac3659ac9ab3d200b1ec81b1054bee2a0871",
 ];
 
 fn everything() -> ClientModel {
