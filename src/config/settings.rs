@@ -41,7 +41,7 @@ pub struct GatewaySettings {
     pub max_known_accounts: usize,
     /// Fan-out shards; 0: one per core.
     pub shards: usize,
-    /// Least time between two sweeps of a shard under load; zero: none.
+    /// Longest that a busy shard gathers changes before a sweep; zero: not at all.
     #[serde(serialize_with = "time::serialize")]
     pub pace: Duration,
     /// Longest a connection may take to become a WebSocket.
@@ -67,7 +67,7 @@ impl Default for GatewaySettings {
             max_known_instruments: 100_000,
             max_known_accounts: 10_000,
             shards: 0,
-            pace: Duration::from_millis(1),
+            pace: Duration::from_millis(3),
             handshake_timeout: Duration::from_secs(10),
             max_header_bytes: 16_384,
             heartbeat: Duration::from_secs(20),

@@ -175,12 +175,12 @@ mod tests {
             batches.next();
             batches.wrote(100, ms(now));
             assert!(!batches.wants_ping(at(now)), "at {now}");
-            assert_eq!(batches.tail_due(), Some(ms(110)));
+            assert_eq!(batches.tail_due(), Some(ms(127)));
         }
         batches.next();
         batches.wrote(100, ms(105));
         assert!(batches.wants_ping(at(105)), "half a window");
-        assert!(batches.wants_ping(Occasion { capacity: 100, ..at(106) }), "or some time");
+        assert!(batches.wants_ping(Occasion { capacity: 100, ..at(112) }), "or some time");
         batches.ping();
         assert_eq!(batches.tail_due(), None);
     }

@@ -38,7 +38,7 @@ pub struct Limits {
     pub stall_timeout: Duration,
     /// How long a silent connection is left alone before it is pinged.
     pub heartbeat: Duration,
-    /// Least time between two sweeps.
+    /// Longest that a busy shard gathers changes before it sweeps; an idle one sweeps at once.
     pub pace: Duration,
     /// Instruments one subscriber may have.
     pub max_instruments: usize,
@@ -68,7 +68,7 @@ impl Default for Limits {
             confirm: Confirm::Pong,
             stall_timeout: Duration::from_secs(30),
             heartbeat: Duration::from_secs(20),
-            pace: Duration::from_millis(1),
+            pace: Duration::from_millis(3),
             max_instruments: 10_000,
             max_batch_bytes: 65_536,
             max_in_flight: Duration::ZERO,

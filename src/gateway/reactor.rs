@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::lane::Bell;
 use super::outbox::Link;
@@ -59,8 +60,9 @@ impl Reactor {
         let mut now = self.clock.now();
         loop {
             finishing = finishing.into_iter().chain(self.obey_commands(now)).min();
-            let due = self.shard.turn(now);
-            self.shard.took(self.clock.now().since(now));
+            self.shard.turn(now);
+            let ended = self.clock.now();
+            let due = self.shard.turned(ended.since(now), ended);
             self.forget_gone();
             if let Some(until) = finishing
                 && (self.shard.len() == 0 || self.clock.now() >= until)
@@ -97,6 +99,7 @@ impl Reactor {
         } else {
             due.map_or(LONGEST_SLEEP, |due| due.since(self.clock.now()).min(LONGEST_SLEEP))
         };
+        let timeout = if pacing { self.nap(timeout) } else { timeout };
         let polled = self.poll.poll(events, Some(timeout));
         self.bell.awake();
         match polled {
@@ -105,6 +108,17 @@ impl Reactor {
                 false
             }
             _ => true,
+        }
+    }
+
+    /// Sleeps for a pause of the cadence, or until an event; what is left to sleep. The poll's own
+    /// timeout has steps of a millisecond.
+    fn nap(&self, pause: Duration) -> Duration {
+        let Ok(timeout) = Timespec::try_from(pause) else { return pause };
+        let mut fds = [PollFd::new(self.poll.registry(), PollFlags::IN)];
+        match rustix::event::poll(&mut fds, Some(&timeout)) {
+            Ok(_) => Duration::ZERO,
+            Err(_) => pause,
         }
     }
 

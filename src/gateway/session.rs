@@ -109,6 +109,9 @@ pub(crate) struct Session<L> {
     hold: Option<Why>,
     /// Whose turn it is when quotes and volumes both await sending.
     volumes_next: bool,
+    /// Whether the last turn found the socket full, the window closed or no permit left: then it is
+    /// an event, a timer or a change of limits that brings the next turn, and no sweep.
+    pub(crate) held: bool,
     /// Whether the last turn found the rate window closed.
     waits_for_window: bool,
     /// Since when the client owes a confirmation or the reading of bytes, without progress.
@@ -167,6 +170,7 @@ impl<L: Link> Session<L> {
             flow: Flow::default(),
             hold: None,
             volumes_next: false,
+            held: false,
             waits_for_window: false,
             owes_since: None,
             blocked: false,
@@ -320,6 +324,7 @@ impl<L: Link> Session<L> {
     /// Notes what holds the oldest change that awaits sending: the first that did, except that a
     /// wait for the cadence, a moment, is forgotten over any other.
     fn held_by(&mut self, why: Why) {
+        self.held = true;
         if matches!(self.hold, None | Some(Why::Pace)) {
             self.hold = Some(why);
         }

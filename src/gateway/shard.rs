@@ -7,9 +7,8 @@
 //!
 //! # Cadence
 //!
-//! The first change after a quiet spell is swept at once; under load sweeps are at least `pace`
-//! apart, so a value waits at most that long for the next sweep and a busy market costs a sweep a
-//! pace, not a sweep a tick.
+//! A change is swept at once while the shard has little to do; the busier it is, the longer it
+//! gathers changes, at most `pace`: see `cadence`.
 //!
 //! # Fairness
 //!
@@ -24,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shared;
+use super::cadence::Cadence;
 use super::close::Close;
 use super::control::{Limits, Subscriber};
 use super::operations;
@@ -143,7 +143,7 @@ pub(crate) struct Shard<L> {
     timers: BTreeSet<(Instant, u32)>,
     feeds_version: u64,
     feed_versions: Vec<u64>,
-    next_sweep: Instant,
+    cadence: Cadence,
     /// Whether a sweep is due but waits for the cadence.
     sweep_waits: bool,
     finishing: Finishing,
@@ -178,7 +178,7 @@ impl<L: Link> Shard<L> {
             watchers: 0,
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
-            next_sweep: Instant::default(),
+            cadence: Cadence::default(),
             sweep_waits: false,
             finishing: Finishing::No,
             scratch: Scratch::default(),
@@ -322,9 +322,11 @@ impl<L: Link> Shard<L> {
                 || self.shared.volume_keys.len() > self.known_volumes)
     }
 
-    /// Tells how long the last turn took.
-    pub(crate) fn took(&mut self, lag: Duration) {
-        self.lag = lag;
+    /// Tells how long the last turn took, and that it is over now; answers anew when the next is due.
+    pub(crate) fn turned(&mut self, took: Duration, now: Instant) -> Option<Instant> {
+        self.lag = took;
+        self.cadence.turned(took, self.ready.is_empty(), self.limits.pace, now);
+        self.due(now)
     }
 
     /// Whether a sweep waits for the cadence: the reactor then sleeps by time and needs no bell.
@@ -351,15 +353,17 @@ impl<L: Link> Shard<L> {
             visits += 1;
             self.visit(index, now);
         }
+        self.due(now)
+    }
+
+    /// When the next turn is due if nothing stirs before.
+    fn due(&self, now: Instant) -> Option<Instant> {
         if !self.ready.is_empty() {
             return Some(now);
         }
         let timer = self.timers.first().map(|&(at, _)| at);
-        let sweep = self.sweep_waits.then_some(self.next_sweep);
-        match (timer, sweep) {
-            (Some(timer), Some(sweep)) => Some(timer.min(sweep)),
-            (timer, sweep) => timer.or(sweep),
-        }
+        let sweep = self.sweep_waits.then(|| self.cadence.opens(self.limits.pace));
+        timer.into_iter().chain(sweep).min()
     }
 
     fn look_at_limits(&mut self) {
@@ -471,11 +475,11 @@ impl<L: Link> Shard<L> {
         if !self.quotes.lane().has_work() && !self.volumes.lane().has_work() {
             return;
         }
-        if now < self.next_sweep && self.finishing == Finishing::No {
+        if now < self.cadence.opens(self.limits.pace) && self.finishing == Finishing::No {
             self.sweep_waits = true;
             return;
         }
-        self.next_sweep = now + self.limits.pace;
+        self.cadence.sweeps(now);
         self.shared.stats.sweeps.inc();
         let Self { seats, quotes, volumes, ready, .. } = self;
         let mut mark = |interest: Interest, quote: bool, tick: u64, accepted_at: Instant| {
@@ -486,7 +490,8 @@ impl<L: Link> Shard<L> {
             if late {
                 session.paced();
             }
-            if !std::mem::replace(&mut session.queued, true) {
+            // One that is held would only be found held again.
+            if !session.held && !std::mem::replace(&mut session.queued, true) {
                 ready.push_back(interest.session);
             }
         };

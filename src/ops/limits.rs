@@ -266,6 +266,6 @@ mod tests {
         let fields = format!("{:?}", Limits::default()).matches(": ").count();
         assert_eq!(shown.as_object().unwrap().len(), fields);
         assert_eq!(shown["stall_timeout"], "30s");
-        assert_eq!(shown["pace"], "1ms");
+        assert_eq!(shown["pace"], "3ms");
     }
 }

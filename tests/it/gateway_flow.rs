@@ -40,7 +40,8 @@ async fn read_slowly(limits: Limits) -> (Vec<usize>, Report) {
 
 #[tokio::test]
 async fn a_slow_reader_gets_smaller_batches_and_accounts_that_add_up() {
-    let (sizes, report) = read_slowly(Limits::default()).await;
+    let bounded = Limits { max_in_flight: Duration::from_millis(5), ..Limits::default() };
+    let (sizes, report) = read_slowly(bounded).await;
     let none = Limits { max_in_flight: Duration::ZERO, ..Limits::default() };
     let (unbounded, unbounded_report) = read_slowly(none).await;
     let mean = |sizes: &[usize]| sizes.iter().sum::<usize>() / sizes.len();

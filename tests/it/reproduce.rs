@@ -16,10 +16,10 @@ use crate::serve_support::{Naive, simulated};
 /// What the shipped sample gives to `everything`, `sampled` and `slow`, in this order. The welcome
 /// names the version, so a new version has new digests.
 const SAMPLE: [&str; 4] = [
-    "211117965bb720201c206c491a319cbf257ce02a268a0e8f8e8a7b771fb6a39b",
-    "c53ab9481b0cc2eb62ebf0d2ced6236f4afc6e98b2ded2ddec450e9f56777acd",
-    "b66992a7167c1f39082f1a19c1350e127c783bde18780d15f9e6b0ee57003fe8",
-    "b34d93cb4a45b1a435f805fe1decac3659ac9ab3d200b1ec81b1054bee2a0871",
+    "d01bd7891afe70a3b6d541a2ec6c42c841a1d58c3e7b644cab56a3af4af37471",
+    "7ab9ec225191b2fa1c1b07977b8f53f727233dc50e267306ef93a8a9e4a10ac2",
+    "f3682763ddf24a87cc0cba38267fa2590cb2f58a5be5a437fd926c704967dffb",
+    "dc1bf7ded95df03c6f577e471309cc42c0dda48bda80d3b1ad5fd7369a5b345d",
 ];
 
 fn everything() -> ClientModel {

@@ -61,6 +61,7 @@ impl<L: Link> Session<L> {
         sent: &mut impl FnMut(Batch),
     ) -> Built {
         self.waits_for_window = false;
+        self.held = false;
         if !self.is_open() {
             return Built::Done;
         }
