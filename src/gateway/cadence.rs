@@ -12,6 +12,9 @@
 //! wait for most of it; a share of the time spent, the same for short sweeps and long, either let a
 //! shard with a hundred subscribers run without pause or held up one with a few.
 //!
+//! A sweep that finds nobody who could be sent anything, because all wait for their windows or their
+//! permits, is followed by the whole pace: sooner is of no use to anybody.
+//!
 //! Where nobody tells how long work takes, under virtual time, sweeps are the pace apart.
 
 use std::time::Duration;
@@ -27,6 +30,8 @@ pub(crate) struct Cadence {
     swept_at: Option<Instant>,
     /// How long turns have taken since the last sweep, until its work was done.
     spent: Duration,
+    /// Whether the last sweep was of no use.
+    idle: bool,
     /// When the next sweep may be, once the work of the last is done and timed.
     opens: Option<Instant>,
 }
@@ -43,6 +48,11 @@ impl Cadence {
         *self = Self { swept_at: Some(now), ..Self::default() };
     }
 
+    /// The sweep has found nobody to be served.
+    pub(crate) fn found_nobody(&mut self) {
+        self.idle = true;
+    }
+
     /// A turn took so long and ended at `now`; `done` says that nobody is left to be served.
     pub(crate) fn turned(&mut self, took: Duration, done: bool, pace: Duration, now: Instant) {
         if self.opens.is_some() || self.swept_at.is_none() {
@@ -50,6 +60,10 @@ impl Cadence {
         }
         self.spent += took;
         if done {
+            if self.idle {
+                self.opens = Some(now + pace);
+                return;
+            }
             let pause = self.spent.as_secs_f64().powi(2) / EVEN.as_secs_f64();
             self.opens =
                 Some(now + Duration::try_from_secs_f64(pause).map_or(pace, |p| p.min(pace)));
@@ -79,6 +93,18 @@ mod tests {
         assert!(pause_after(20) < Duration::from_micros(2));
         assert_eq!(pause_after(300).as_micros(), 300);
         assert_eq!(pause_after(5_000), PACE);
+    }
+
+    #[test]
+    fn a_sweep_that_finds_nobody_is_followed_by_the_whole_pace() {
+        let mut cadence = Cadence::default();
+        cadence.sweeps(us(0));
+        cadence.found_nobody();
+        cadence.turned(Duration::from_micros(10), true, PACE, us(10));
+        assert_eq!(cadence.opens(PACE), us(3_010));
+        cadence.sweeps(us(3_010));
+        cadence.turned(Duration::from_micros(10), true, PACE, us(3_020));
+        assert!(cadence.opens(PACE) < us(3_030));
     }
 
     #[test]

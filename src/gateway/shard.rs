@@ -481,7 +481,7 @@ impl<L: Link> Shard<L> {
         }
         self.cadence.sweeps(now);
         self.shared.stats.sweeps.inc();
-        let Self { seats, quotes, volumes, ready, .. } = self;
+        let Self { seats, quotes, volumes, ready, cadence, .. } = self;
         let mut mark = |interest: Interest, quote: bool, tick: u64, accepted_at: Instant| {
             let Some(Some(seat)) = seats.get_mut(interest.session as usize) else { return };
             let session = &mut seat.session;
@@ -497,6 +497,9 @@ impl<L: Link> Shard<L> {
         };
         quotes.sweep(|interest, mirror| mark(interest, true, mirror.tick, mirror.accepted_at));
         volumes.sweep(|interest, mirror| mark(interest, false, mirror.tick, mirror.accepted_at));
+        if ready.is_empty() {
+            cadence.found_nobody();
+        }
     }
 
     /// One session's turn: hear it, tell it what it is owed, send it one batch.
