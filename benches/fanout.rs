@@ -18,10 +18,13 @@
 //! | `f` | a bursty feed, ours limited to ten batches a second, peers that forward everything |
 //!
 //! ```text
-//! cargo bench --bench fanout -- [--short] [SCENARIO or CASE …]
+//! cargo bench --bench fanout -- [--short] [--alone] [SCENARIO or CASE …]
 //! ```
 //!
 //! Charts of each case are written as SVG into `fanout/charts` under the target folder.
+//!
+//! `--alone` leaves the peers out. `FANOUT_BEFORE=PROGRAM` has another build of the program measured
+//! in the same rounds, as `before`: a change is judged by that and by no figure of another day.
 //!
 //! All get the same text for a quote, uncompressed and without delay; ours and nats-server are fed
 //! over TCP, the others make their quotes inside, which spares them the feed. In the closing lines
@@ -90,7 +93,8 @@ fn main() {
         names.is_empty() || names.iter().any(|&name| name == case || name == scenario)
     };
     let effort = Effort::of(harness::short());
-    let peers = servers::Peers::fetch();
+    let alone = arguments.iter().any(|argument| argument == "--alone");
+    let peers = if alone { servers::Peers::none() } else { servers::Peers::fetch() };
     if !servers::pin_generator() {
         println!("one core only: server and load generator share it, and figures mean little");
     }

@@ -7,7 +7,7 @@
 //! | `session`, `operations` | one subscriber's connection, and what its operations do |
 //! | `slots`, `view`, `lane`, `port` | what is subscribed, what has changed, how a shard is told |
 //! | `outbox`, `frames`, `protocol` | bytes, frames and messages on their way out |
-//! | `confirm`, `throttle`, `close` | the rules of one connection |
+//! | `cadence`, `confirm`, `flow`, `throttle`, `close` | the rules of one connection |
 //! | [`control`] | limits in force, and the operator's hand on them |
 //! | `stages` | what stands behind a feed's workers |
 //! | [`stepped`] | all of it on one thread, under virtual time |
@@ -20,11 +20,13 @@
 //! sweeps the lane, refreshes its copy, and marks the slots of those who want it; each session
 //! builds a batch when its socket, its rate window and its limiter allow.
 
+mod cadence;
 pub mod close;
 mod confirm;
 pub mod control;
 #[doc(hidden)]
 pub mod echo;
+mod flow;
 mod frames;
 mod handshake;
 mod lane;

@@ -69,6 +69,7 @@ pub fn run(effort: Effort, peers: &Peers, wanted: impl Fn(&str) -> bool) -> Vec<
 fn one(name: &str, effort: Effort, load: &Load, peers: &Peers) -> Case {
     let recorded = RefCell::new(Recorded::default());
     let settings = Tidegate::default();
+    let before = settings.before();
     let ours = || load.ours(&settings, &mut recorded.borrow_mut());
     let mut contenders = vec![
         Contender { name: "ours", role: Role::Ours, run: Box::new(ours) },
@@ -78,6 +79,10 @@ fn one(name: &str, effort: Effort, load: &Load, peers: &Peers) -> Case {
             run: Box::new(|| load.control(&recorded.borrow())),
         },
     ];
+    if let Some(before) = &before {
+        let run = Box::new(|| load.ours(before, &mut Recorded::default()));
+        contenders.push(Contender { name: "before", role: Role::Peer, run });
+    }
     let mut peer = |name, run| contenders.push(Contender { name, role: Role::Peer, run });
     let rate = load.schedule.rate;
     // What a server delivers to all is beyond one core of any of them from here on; one that
@@ -89,14 +94,16 @@ fn one(name: &str, effort: Effort, load: &Load, peers: &Peers) -> Case {
     if peers.has_nats && rate > 0 && !many {
         peer("nats", Box::new(|| load.nats(peers)));
     }
-    if rate > 0 && !many {
+    if peers.has_tungstenite && rate > 0 && !many {
         peer("tungstenite-flush", Box::new(|| load.tungstenite(true)));
     }
     if rate == 10_000 && !many {
         if peers.has_nodews {
             peer("nodews", Box::new(|| load.nodews(peers)));
         }
-        peer("tungstenite-each", Box::new(|| load.tungstenite(false)));
+        if peers.has_tungstenite {
+            peer("tungstenite-each", Box::new(|| load.tungstenite(false)));
+        }
     }
     Case::run(name, effort.rounds, contenders)
 }

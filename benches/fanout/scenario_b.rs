@@ -35,6 +35,7 @@ pub fn run(effort: Effort, peers: &Peers) -> (Case, Vec<String>) {
         Tidegate::default(),
         Tidegate { subscriber: "confirm = \"flush\"".to_owned(), ..Tidegate::default() },
     );
+    let before = settings.before();
     let ours = |load: &Load, settings: &Tidegate| load.ours(settings, &mut Recorded::default());
     let mut contenders = vec![
         Contender { name: "ours", role: Role::Ours, run: Box::new(|| ours(&load, &settings)) },
@@ -45,6 +46,10 @@ pub fn run(effort: Effort, peers: &Peers) -> (Case, Vec<String>) {
         },
         Contender { name: "ours-flush", role: Role::Peer, run: Box::new(|| ours(&load, &flush)) },
     ];
+    if let Some(before) = &before {
+        let run = Box::new(|| ours(&load, before));
+        contenders.push(Contender { name: "before", role: Role::Peer, run });
+    }
     if peers.has_bun {
         let run = Box::new(|| load.bun(peers));
         contenders.push(Contender { name: "bun", role: Role::Peer, run });

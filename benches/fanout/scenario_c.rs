@@ -60,6 +60,7 @@ pub fn run(
 
 fn one(name: &str, effort: Effort, load: &Load, peers: &Peers) -> Case {
     let settings = Tidegate::default();
+    let before = settings.before();
     // The relay has one subscriber always: it stands for the bare way.
     let alone = Load { subscribers: 1, ..load.clone() };
     let ours = || load.ours(&settings, &mut Recorded::default()).map(last);
@@ -67,6 +68,10 @@ fn one(name: &str, effort: Effort, load: &Load, peers: &Peers) -> Case {
         Contender { name: "ours", role: Role::Ours, run: Box::new(ours) },
         Contender { name: "relay", role: Role::Control, run: Box::new(move || alone.relay()) },
     ];
+    if let Some(before) = &before {
+        let run = || load.ours(before, &mut Recorded::default()).map(last);
+        contenders.push(Contender { name: "before", role: Role::Peer, run: Box::new(run) });
+    }
     if peers.has_nats {
         let run = || load.nats(peers).map(last);
         contenders.push(Contender { name: "nats", role: Role::Peer, run: Box::new(run) });

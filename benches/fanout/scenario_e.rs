@@ -74,6 +74,7 @@ fn roomy(max_hz: u32) -> Tidegate {
     Tidegate {
         gateway: "max_known_instruments = 200000".to_owned(),
         subscriber: format!("max_instruments = 100000\nmax_ops_per_s = 10000\nmax_hz = {max_hz}"),
+        ..Tidegate::default()
     }
 }
 
@@ -104,6 +105,7 @@ fn growth(family: &str, effort: Effort, steps: &[Step]) -> (Case, Vec<String>) {
 /// Ticks that nobody is sent: what each costs the whole process, beside its reading by serde_json.
 fn conflated(effort: Effort, steps: &[Step]) -> (Case, Vec<String>) {
     let settings = roomy(1);
+    let before = settings.before();
     let mut parses = Vec::new();
     let mut rows = Vec::new();
     for step in steps {
@@ -112,7 +114,12 @@ fn conflated(effort: Effort, steps: &[Step]) -> (Case, Vec<String>) {
             parses.push(parse());
             load.ours(&settings, &mut Recorded::default())
         });
-        let contenders = vec![Contender { name: "ours", role: Role::Ours, run }];
+        let mut contenders = vec![Contender { name: "ours", role: Role::Ours, run }];
+        if let Some(before) = &before {
+            let load = self::load(step, effort);
+            let run = Box::new(move || load.ours(before, &mut Recorded::default()));
+            contenders.push(Contender { name: "before", role: Role::Peer, run });
+        }
         rows.push((step, Case::run(&step.0, effort.rounds, contenders)));
     }
     let parse = median(&mut parses);
@@ -121,6 +128,9 @@ fn conflated(effort: Effort, steps: &[Step]) -> (Case, Vec<String>) {
     let mut all = Case { name: "e-conflated".to_owned(), rows: Vec::new() };
     for (step, case) in rows {
         let a_tick = |o: &Outcome| o.busy * 1e9 / step.4 as f64;
+        if let Some(before) = case.row("before") {
+            println!("  {:<18} {:>8.0} ns a tick", "before:", before.median(a_tick));
+        }
         let Some(row) = case.rows.into_iter().next() else { continue };
         let delivered = row.median(|o| o.quotes_a_second) / (step.4 as f64 * step.1 as f64);
         let cost = row.median(a_tick);

@@ -39,8 +39,13 @@ pub fn run(effort: Effort, peers: &Peers) -> (Case, Vec<String>) {
         window: 3 * effort.window,
     };
     let settings = Tidegate { subscriber: "max_hz = 10".to_owned(), ..Tidegate::default() };
+    let before = settings.before();
     let ours = || load.ours(&settings, &mut Recorded::default());
     let mut contenders = vec![Contender { name: "ours", role: Role::Ours, run: Box::new(ours) }];
+    if let Some(before) = &before {
+        let run = Box::new(|| load.ours(before, &mut Recorded::default()));
+        contenders.push(Contender { name: "before", role: Role::Peer, run });
+    }
     if peers.has_bun {
         let run = Box::new(|| load.bun(peers));
         contenders.push(Contender { name: "bun", role: Role::Peer, run });

@@ -32,12 +32,25 @@ pub fn pin_generator() -> bool {
         && sched_setaffinity(None, &cores).is_ok()
 }
 
+/// Names another build of the program, to be measured beside this one in the same rounds.
+const BEFORE: &str = "FANOUT_BEFORE";
+
 /// Tidegate itself, one shard, as released.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Tidegate {
+    /// Another build than this tree's.
+    pub program: Option<PathBuf>,
     /// Lines for `[gateway]` and `[subscriber]`.
     pub gateway: String,
     pub subscriber: String,
+}
+
+impl Tidegate {
+    /// The same settings for the build that `FANOUT_BEFORE` names, if it names one.
+    pub fn before(&self) -> Option<Self> {
+        let program = std::env::var_os(BEFORE)?;
+        Some(Self { program: Some(program.into()), ..self.clone() })
+    }
 }
 
 impl Server {
@@ -46,7 +59,7 @@ impl Server {
         let feed = TcpListener::bind("127.0.0.1:0")?;
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("t.toml");
-        let Tidegate { gateway, subscriber } = settings;
+        let Tidegate { program, gateway, subscriber } = settings;
         let config = format!(
             "[gateway]\nlisten = \"127.0.0.1:0\"\nshards = 1\nmax_subscribers = 20000\n{gateway}\n\
              [subscriber]\n{subscriber}\n[admin]\nlisten = \"127.0.0.1:0\"\n\
@@ -54,7 +67,8 @@ impl Server {
             feed.local_addr()?
         );
         std::fs::write(&file, config)?;
-        let mut command = pinned(Path::new(env!("CARGO_BIN_EXE_tidegate")));
+        let built = Path::new(env!("CARGO_BIN_EXE_tidegate"));
+        let mut command = pinned(program.as_deref().unwrap_or(built));
         command.args(["serve", "--log", "warn", "--config"]).arg(&file);
         let (child, out, line) = spawn(command)?;
         let mut words = line.split(|c: char| c == ',' || c.is_whitespace());
@@ -157,9 +171,24 @@ pub struct Peers {
     pub has_bun: bool,
     pub has_nats: bool,
     pub has_nodews: bool,
+    /// Is in this program.
+    pub has_tungstenite: bool,
 }
 
 impl Peers {
+    /// None of them.
+    pub fn none() -> Self {
+        let none = PathBuf::new();
+        Self {
+            folder: none.clone(),
+            nats: none,
+            has_bun: false,
+            has_nats: false,
+            has_nodews: false,
+            has_tungstenite: false,
+        }
+    }
+
     /// Runs the script that fetches what is missing, and looks at what there is.
     pub fn fetch() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -180,6 +209,7 @@ impl Peers {
             has_bun: runs(&folder.join("bun")),
             has_nats: runs(&nats),
             has_nodews: runs(Path::new("node")) && folder.join("node_modules/ws").exists(),
+            has_tungstenite: true,
             folder,
             nats,
         }

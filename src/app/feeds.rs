@@ -23,7 +23,7 @@ use crate::ingest::{Feed, Intake, Player, about, run};
 use crate::market::health::{Health, StaleReason};
 use crate::market::{FeedId, InstrumentId};
 use crate::venue::{self, Venue};
-use crate::worker::{CoalescingSpWorker, ConflationSpWorker, Worker};
+use crate::worker::{CoalescingSpWorker, Completion, ConflationSpWorker, Worker};
 
 /// The sample recording that the embedded default plays.
 const SAMPLE: &[u8] = include_bytes!("../../feeds/sample.jsonl.zst");
@@ -41,8 +41,7 @@ const FILLS_QUEUE: usize = 4096;
 pub(super) struct RunningFeeds {
     stop: CancellationToken,
     threads: Vec<JoinHandle<()>>,
-    /// Kept alive: dropping a worker would stop it hard.
-    workers: Vec<(Worker<crate::worker::Conflation>, Worker<crate::worker::Coalescing>)>,
+    workers: Vec<Behind>,
     recorders: Recorders,
     topics: TopicsPart,
     clock: Clock,
@@ -73,8 +72,8 @@ impl RunningFeeds {
         if !self.recorders.finish(until.since(self.clock.now())) {
             tracing::error!("a recorder did not end in time; its last second may be lost");
         }
-        for (quotes, fills) in &self.workers {
-            for completion in [quotes.completion(), fills.completion()] {
+        for Behind { quotes, fills } in &self.workers {
+            for completion in [quotes, &fills.completion()] {
                 let left = until.since(self.clock.now());
                 if !completion.wait_timeout(left) {
                     tracing::error!("a feed's stage did not drain in time");
@@ -105,14 +104,14 @@ pub(super) fn start(
         }
         let mut intakes = Vec::with_capacity(group.len());
         for &(id, feed) in group {
-            let (mut intake, pair) = intake(feed, gateway.feeds().get(id), gateway)
+            let (mut intake, behind) = intake(feed, gateway.feeds().get(id), gateway)
                 .with_context(|| format!("feed {:?}: starting its workers", feed.name))?;
             if let Some(record) = &feed.record {
                 let tap = tap(&mut recorders, &feed.name, record)
                     .with_context(|| format!("feed {:?}", feed.name))?;
                 intake.record_to(tap);
             }
-            workers.push(pair);
+            workers.push(behind);
             intakes.push(intake);
         }
         if let Opened::Live(_, topics, _) = &opened {
@@ -345,13 +344,18 @@ fn recording(source: &Source) -> anyhow::Result<Recording> {
     })
 }
 
-type Pair = (Worker<crate::worker::Conflation>, Worker<crate::worker::Coalescing>);
+/// What is behind an intake: the end of the worker of its quotes, and the worker of its fills.
+struct Behind {
+    quotes: Completion,
+    /// Kept alive: dropping a worker would stop it hard.
+    fills: Worker<crate::worker::Coalescing>,
+}
 
 fn intake(
     settings: &FeedSettings,
     feed: &Arc<Feed>,
     gateway: &Gateway,
-) -> anyhow::Result<(Intake<LedgerStage>, Pair)> {
+) -> anyhow::Result<(Intake<LedgerStage>, Behind)> {
     let context = venue::Context {
         instruments: gateway.instruments().clone(),
         accounts: gateway.accounts().clone(),
@@ -361,20 +365,25 @@ fn intake(
     let codec = venue::codec(&settings.venue, context)
         .ok_or_else(|| anyhow!("no codec for the venue {:?}", settings.venue))?;
     let most = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
-    // Never cancelled: a feed's stages are always drained, or fills would be lost.
-    let (quotes, conflation) = ConflationSpWorker::builder()
-        .name(format!("board-{}", settings.name))
+    // The board's stage runs on the feed's thread: for a quote it takes a hundredth of what a wake
+    // of a thread would.
+    let (quotes, mut board) = ConflationSpWorker::builder()
         .capacity(settings.queue)
         .max_keys(most(gateway.instruments().limit()))
-        .start::<InstrumentId, _, _>(
-            gateway.board_stage(&settings.name),
-            CancellationToken::new(),
-        )?;
-    let (fills, coalescing) = CoalescingSpWorker::builder()
+        .stepped::<InstrumentId, _, _>(gateway.board_stage(&settings.name).gathering())?;
+    // Never cancelled: a feed's stages are always drained, or fills would be lost.
+    let (fills, worker) = CoalescingSpWorker::builder()
         .name(format!("ledger-{}", settings.name))
         .capacity(FILLS_QUEUE)
         .max_keys(most(gateway.volume_keys().limit()))
         .start(gateway.ledger_stage(&settings.name), CancellationToken::new())?;
-    let intake = Intake::new(codec, feed.clone(), quotes, fills, gateway.volume_keys().clone());
-    Ok((intake, (conflation, coalescing)))
+    let behind = Behind { quotes: board.completion(), fills: worker };
+    let intake = Intake::new(codec, feed.clone(), quotes, fills, gateway.volume_keys().clone())
+        .with_stage(move || {
+            board.step(usize::MAX);
+            if let Some(stage) = board.handler_mut() {
+                stage.ring();
+            }
+        });
+    Ok((intake, behind))
 }

@@ -1,5 +1,7 @@
 //! From checked settings to the gateway's limits, and from changed keys to a change of them.
 
+use std::time::Duration;
+
 use crate::config::{Confirm as ConfirmSetting, Key, PartError, Settings};
 use crate::gateway::{Confirm, Limits};
 
@@ -21,6 +23,7 @@ pub(super) fn of(settings: &Settings) -> Limits {
         pace: gateway.pace,
         max_instruments: subscriber.max_instruments,
         max_batch_bytes: subscriber.max_batch_bytes,
+        max_in_flight: Duration::from_millis(subscriber.max_in_flight_ms.into()),
         max_message_bytes: subscriber.max_message_bytes,
         max_ops_per_s: subscriber.max_ops_per_s,
         handshake_timeout: gateway.handshake_timeout,
@@ -61,6 +64,7 @@ pub(super) fn take_over(
             "gateway.pace" => next.pace = wanted.pace,
             "subscriber.max_instruments" => next.max_instruments = wanted.max_instruments,
             "subscriber.max_batch_bytes" => next.max_batch_bytes = wanted.max_batch_bytes,
+            "subscriber.max_in_flight_ms" => next.max_in_flight = wanted.max_in_flight,
             "subscriber.max_message_bytes" => next.max_message_bytes = wanted.max_message_bytes,
             "subscriber.max_ops_per_s" => next.max_ops_per_s = wanted.max_ops_per_s,
             "gateway.allowed_origins" => {

@@ -138,6 +138,7 @@ fn subscriber(mut section: Section<'_, '_, '_>) -> SubscriberSettings {
         stall_timeout: duration(s, "stall_timeout", 10 * MS, DAY, default.stall_timeout),
         max_instruments: s.size("max_instruments", 1, 10 * MILLION, default.max_instruments),
         max_batch_bytes: s.size("max_batch_bytes", 512, 64 * MIB, default.max_batch_bytes),
+        max_in_flight_ms: s.integer("max_in_flight_ms", 0, 60_000, default.max_in_flight_ms),
         max_message_bytes: s.size("max_message_bytes", 128, 64 * MIB, default.max_message_bytes),
         max_ops_per_s: s.integer("max_ops_per_s", 1, MILLION, default.max_ops_per_s),
     };

@@ -127,6 +127,7 @@ mod tests {
             ("subscriber.stall_timeout", |s| s.subscriber.stall_timeout = Duration::ZERO),
             ("subscriber.max_instruments", |s| s.subscriber.max_instruments = 1),
             ("subscriber.max_batch_bytes", |s| s.subscriber.max_batch_bytes = 1),
+            ("subscriber.max_in_flight_ms", |s| s.subscriber.max_in_flight_ms = 1),
             ("subscriber.max_message_bytes", |s| s.subscriber.max_message_bytes = 1),
             ("subscriber.max_ops_per_s", |s| s.subscriber.max_ops_per_s = 1),
             ("admin.listen", |s| s.admin.listen.set_port(1)),

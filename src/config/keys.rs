@@ -171,6 +171,7 @@ pub const KEYS: &[KeyInfo] = &[
     key!(subscriber.stall_timeout, Hot),
     key!(subscriber.max_instruments, Hot),
     key!(subscriber.max_batch_bytes, Hot),
+    key!(subscriber.max_in_flight_ms, Hot),
     key!(subscriber.max_message_bytes, Hot),
     key!(subscriber.max_ops_per_s, Hot),
     key!(admin.listen, Restart),

@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(report.applied, ["subscriber.capacity", "subscriber.max_hz"]);
         assert_eq!(reloader.loaded().subscriber.capacity, 8);
         // Another key is saved: both overrides stay.
-        let text = "subscriber.capacity = 8\nsubscriber.max_hz = 10\ngateway.pace = \"3ms\"";
+        let text = "subscriber.capacity = 8\nsubscriber.max_hz = 10\ngateway.pace = \"4ms\"";
         assert_eq!(reload(&mut reloader, text).unwrap().applied, ["gateway.pace"]);
         assert_eq!(reloader.effective().subscriber.capacity, 1);
         // One of them is saved: that one goes, also if the file says what the override said.

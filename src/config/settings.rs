@@ -41,7 +41,7 @@ pub struct GatewaySettings {
     pub max_known_accounts: usize,
     /// Fan-out shards; 0: one per core.
     pub shards: usize,
-    /// Least time between two sweeps of a shard under load; zero: none.
+    /// Longest that a busy shard gathers changes before a sweep; zero: not at all.
     #[serde(serialize_with = "time::serialize")]
     pub pace: Duration,
     /// Longest a connection may take to become a WebSocket.
@@ -67,7 +67,7 @@ impl Default for GatewaySettings {
             max_known_instruments: 100_000,
             max_known_accounts: 10_000,
             shards: 0,
-            pace: Duration::from_millis(1),
+            pace: Duration::from_millis(3),
             handshake_timeout: Duration::from_secs(10),
             max_header_bytes: 16_384,
             heartbeat: Duration::from_secs(20),
@@ -93,6 +93,8 @@ pub struct SubscriberSettings {
     pub max_instruments: usize,
     /// Bytes of one batch, at most.
     pub max_batch_bytes: usize,
+    /// Milliseconds that what is in flight may take to arrive; 0: no bound.
+    pub max_in_flight_ms: u32,
     /// Bytes of one message from a client, at most.
     pub max_message_bytes: usize,
     /// Operations a client may send in a second.
@@ -108,6 +110,7 @@ impl Default for SubscriberSettings {
             stall_timeout: Duration::from_secs(30),
             max_instruments: 10_000,
             max_batch_bytes: 65_536,
+            max_in_flight_ms: 0,
             max_message_bytes: 65_536,
             max_ops_per_s: 100,
         }

@@ -227,6 +227,15 @@ impl LineFeed {
         &self.tally
     }
 
+    /// A message that has arrived already, without waiting for anything.
+    pub fn at_hand(&mut self) -> Option<LineStep<'_>> {
+        let line = self.line()?;
+        Some(LineStep::Message {
+            receive_time: self.receive_time,
+            text: &self.window.bytes()[line],
+        })
+    }
+
     /// Blocks until something happens, or `stop` is cancelled (noticed within about 50 ms).
     pub fn next(&mut self, stop: &CancellationToken) -> LineStep<'_> {
         loop {

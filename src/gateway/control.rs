@@ -38,12 +38,14 @@ pub struct Limits {
     pub stall_timeout: Duration,
     /// How long a silent connection is left alone before it is pinged.
     pub heartbeat: Duration,
-    /// Least time between two sweeps.
+    /// Longest that a busy shard gathers changes before it sweeps; an idle one sweeps at once.
     pub pace: Duration,
     /// Instruments one subscriber may have.
     pub max_instruments: usize,
     /// Longest batch, in bytes of its text.
     pub max_batch_bytes: usize,
+    /// How long what is in flight to a subscriber may take to arrive; zero for no bound.
+    pub max_in_flight: Duration,
     /// Longest message of a client, in bytes.
     pub max_message_bytes: usize,
     /// Operations a second a client may send.
@@ -66,9 +68,10 @@ impl Default for Limits {
             confirm: Confirm::Pong,
             stall_timeout: Duration::from_secs(30),
             heartbeat: Duration::from_secs(20),
-            pace: Duration::from_millis(1),
+            pace: Duration::from_millis(3),
             max_instruments: 10_000,
             max_batch_bytes: 65_536,
+            max_in_flight: Duration::ZERO,
             max_message_bytes: 65_536,
             max_ops_per_s: 100,
             handshake_timeout: Duration::from_secs(10),

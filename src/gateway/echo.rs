@@ -114,6 +114,7 @@ fn echo(stream: TcpStream, early: Vec<u8>, control: &Control) -> io::Result<()> 
         if wait {
             let due = session.deadline(&limits).since(now).min(Duration::from_secs(1));
             poll.poll(&mut events, Some(due))?;
+            session.ends |= events.iter().any(|event| event.is_read_closed() || event.is_error());
         }
     }
 }

@@ -12,6 +12,9 @@ pub(crate) trait Link {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
     /// Reads what is there; `WouldBlock` if nothing is, 0 at the end.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+    /// Whether a read that did not fill its buffer has emptied the link, so that none is needed to
+    /// find that out: what comes after stirs it anew.
+    const SHORT_READ_EMPTIES: bool = false;
 }
 
 /// Kept capacity above which an emptied outbox gives its memory back.

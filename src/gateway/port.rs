@@ -33,6 +33,13 @@ impl Port {
         }
     }
 
+    /// Wakes the shard if it sleeps until something is marked.
+    pub(crate) fn ring(&self) {
+        if self.bell.must_ring() {
+            self.wake();
+        }
+    }
+
     /// Wakes the shard whether it sleeps or paces.
     pub(crate) fn wake(&self) {
         (self.waker)();
@@ -50,25 +57,5 @@ impl Port {
 
     pub(crate) fn load(&self) -> usize {
         self.load.load(Ordering::Relaxed)
-    }
-}
-
-/// Which of a port's lanes a board's topics use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Channel {
-    Quotes,
-    Volumes,
-}
-
-/// Tells every shard that a topic has changed; its new value is on the board already.
-pub(crate) fn mark_all(ports: &[Port], channel: Channel, topic: usize, first: bool) {
-    for port in ports {
-        let lane = match channel {
-            Channel::Quotes => &port.quotes,
-            Channel::Volumes => &port.volumes,
-        };
-        if lane.mark(topic, first) && port.bell.must_ring() {
-            port.wake();
-        }
     }
 }

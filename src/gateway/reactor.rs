@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::lane::Bell;
 use super::outbox::Link;
@@ -28,6 +29,9 @@ const EVENTS: usize = 1024;
 const LONGEST_SLEEP: Duration = Duration::from_secs(10);
 
 impl Link for TcpStream {
+    /// Its readiness is edge-triggered: see epoll(7), questions and answers, the ninth.
+    const SHORT_READ_EMPTIES: bool = true;
+
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write(bytes)
     }
@@ -53,10 +57,12 @@ impl Reactor {
     pub(crate) fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS);
         let mut finishing: Option<Instant> = None;
+        let mut now = self.clock.now();
         loop {
-            let now = self.clock.now();
             finishing = finishing.into_iter().chain(self.obey_commands(now)).min();
-            let due = self.shard.turn(now);
+            self.shard.turn(now);
+            let ended = self.clock.now();
+            let due = self.shard.turned(ended.since(now), ended);
             self.forget_gone();
             if let Some(until) = finishing
                 && (self.shard.len() == 0 || self.clock.now() >= until)
@@ -66,12 +72,17 @@ impl Reactor {
             if !self.sleep(&mut events, due.into_iter().chain(finishing).min()) {
                 return;
             }
+            now = self.clock.now();
             for event in &events {
                 if event.token() != WAKER {
-                    let readable =
-                        event.is_readable() || event.is_read_closed() || event.is_error();
+                    let over = event.is_read_closed() || event.is_error();
+                    let readable = event.is_readable() || over;
                     #[expect(clippy::cast_possible_truncation, reason = "tokens are seat numbers")]
-                    self.shard.stirred(event.token().0 as u32, readable);
+                    let index = event.token().0 as u32;
+                    self.shard.stirred(index, readable, now);
+                    if over {
+                        self.shard.ends(index);
+                    }
                 }
             }
         }
@@ -88,6 +99,7 @@ impl Reactor {
         } else {
             due.map_or(LONGEST_SLEEP, |due| due.since(self.clock.now()).min(LONGEST_SLEEP))
         };
+        let timeout = if pacing { self.nap(timeout) } else { timeout };
         let polled = self.poll.poll(events, Some(timeout));
         self.bell.awake();
         match polled {
@@ -96,6 +108,17 @@ impl Reactor {
                 false
             }
             _ => true,
+        }
+    }
+
+    /// Sleeps for a pause of the cadence, or until an event; what is left to sleep. The poll's own
+    /// timeout has steps of a millisecond.
+    fn nap(&self, pause: Duration) -> Duration {
+        let Ok(timeout) = Timespec::try_from(pause) else { return pause };
+        let mut fds = [PollFd::new(self.poll.registry(), PollFlags::IN)];
+        match rustix::event::poll(&mut fds, Some(&timeout)) {
+            Ok(_) => Duration::ZERO,
+            Err(_) => pause,
         }
     }
 

@@ -21,6 +21,7 @@ use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
 use super::close::{Close, write_close_frame};
 use super::confirm::Batches;
 use super::control::{Limits, Subscriber};
+use super::flow::Flow;
 use super::frames;
 use super::outbox::{Link, Outbox};
 use super::protocol::{self, Confirm, Effective, Why};
@@ -88,6 +89,12 @@ pub(crate) struct Session<L> {
     pub(crate) queued: bool,
     /// Whether its socket may hold unread bytes.
     pub(crate) readable: bool,
+    /// Since when it may.
+    pub(crate) readable_since: Instant,
+    /// Whether the end of what can be read is near, so that it is looked for.
+    pub(crate) ends: bool,
+    /// How late the shard may notice what comes: the length of its last turn.
+    pub(crate) lag: Duration,
     /// The operator's changes for this subscriber that have been taken over.
     pub(crate) changes_seen: u64,
     /// When the shard is to come back, if it has been told.
@@ -98,9 +105,13 @@ pub(crate) struct Session<L> {
     wish_hz: f64,
     window: Window,
     batches: Batches,
+    flow: Flow,
     hold: Option<Why>,
     /// Whose turn it is when quotes and volumes both await sending.
     volumes_next: bool,
+    /// Whether the last turn found the socket full, the window closed or no permit left: then it is
+    /// an event, a timer or a change of limits that brings the next turn, and no sweep.
+    pub(crate) held: bool,
     /// Whether the last turn found the rate window closed.
     waits_for_window: bool,
     /// Since when the client owes a confirmation or the reading of bytes, without progress.
@@ -146,6 +157,9 @@ impl<L: Link> Session<L> {
             watching: false,
             queued: false,
             readable: true,
+            readable_since: now,
+            ends: false,
+            lag: Duration::ZERO,
             changes_seen: 0,
             armed: None,
             socket: WebSocketContext::from_partially_read(early, Role::Server, Some(config)),
@@ -153,8 +167,10 @@ impl<L: Link> Session<L> {
             confirm: limits.confirm,
             wish_hz: 0.0,
             batches: Batches::default(),
+            flow: Flow::default(),
             hold: None,
             volumes_next: false,
+            held: false,
             waits_for_window: false,
             owes_since: None,
             blocked: false,
@@ -229,6 +245,12 @@ impl<L: Link> Session<L> {
 
     fn confirmed(&mut self, batch: u64, now: Instant) -> bool {
         let count = self.batches.confirm(batch);
+        if count > 0 {
+            let all = self.batches.unconfirmed() == 0;
+            // When it came, not when its turn came to be read.
+            let seen = self.readable_since.min(now);
+            self.flow.confirmed(batch, all, seen, self.lag);
+        }
         self.release(count, now);
         count > 0
     }
@@ -302,6 +324,7 @@ impl<L: Link> Session<L> {
     /// Notes what holds the oldest change that awaits sending: the first that did, except that a
     /// wait for the cadence, a moment, is forgotten over any other.
     fn held_by(&mut self, why: Why) {
+        self.held = true;
         if matches!(self.hold, None | Some(Why::Pace)) {
             self.hold = Some(why);
         }
@@ -365,7 +388,26 @@ impl<L: Link> Session<L> {
         if self.waits_for_window {
             deadline = deadline.min(self.window.opens());
         }
+        if let Some(due) = self.tail_due() {
+            deadline = deadline.min(due);
+        }
         deadline
+    }
+
+    /// When a batch that has gone without a ping gets one.
+    fn tail_due(&self) -> Option<Instant> {
+        let pings = self.confirm == Confirm::Pong && matches!(self.phase, Phase::Open);
+        self.batches.tail_due().filter(|_| pings && self.outbox.is_empty())
+    }
+
+    /// Bytes in flight, and how many may be; `None` while the line has not been the slowest part.
+    pub(crate) fn in_flight_bytes(&self, limits: &Limits) -> (u64, Option<u64>) {
+        (self.flow.in_flight(), self.flow.window(limits.max_in_flight, self.lag))
+    }
+
+    /// Bytes a second that the line was measured to deliver, if it has been the slowest part.
+    pub(crate) fn line_rate(&self) -> Option<f64> {
+        self.flow.rate()
     }
 
     /// Queues a close frame; nothing is sent after it.

@@ -7,9 +7,8 @@
 //!
 //! # Cadence
 //!
-//! The first change after a quiet spell is swept at once; under load sweeps are at least `pace`
-//! apart, so a value waits at most that long for the next sweep and a busy market costs a sweep a
-//! pace, not a sweep a tick.
+//! A change is swept at once while the shard has little to do; the busier it is, the longer it
+//! gathers changes, at most `pace`: see `cadence`.
 //!
 //! # Fairness
 //!
@@ -21,8 +20,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Shared;
+use super::cadence::Cadence;
 use super::close::Close;
 use super::control::{Limits, Subscriber};
 use super::operations;
@@ -63,7 +64,7 @@ pub(crate) enum Command {
     /// Report on every subscriber, or on one.
     Report { subscriber: Option<u64>, reply: tokio::sync::oneshot::Sender<Vec<Report>> },
     /// Send newest values and close every connection, within the deadline.
-    Finish { deadline: std::time::Duration },
+    Finish { deadline: Duration },
 }
 
 /// One subscriber's accounts. Ticks are counted by the definitions of the protocol; `received`
@@ -100,6 +101,12 @@ pub struct Report {
     pub batches: u64,
     /// Whether its socket has not taken everything yet.
     pub blocked: bool,
+    /// Bytes of batches that are not confirmed, as far as that is known.
+    pub bytes_in_flight: u64,
+    /// Bytes that may be, by the time allowed and the rate measured; `None` for any number.
+    pub bytes_window: Option<u64>,
+    /// Bytes a second that its line was measured to deliver; `None` while it keeps up.
+    pub line_rate: Option<f64>,
 }
 
 /// How far the shard is in finishing. What changes after the last sweep is not waited for: a market
@@ -136,11 +143,13 @@ pub(crate) struct Shard<L> {
     timers: BTreeSet<(Instant, u32)>,
     feeds_version: u64,
     feed_versions: Vec<u64>,
-    next_sweep: Instant,
+    cadence: Cadence,
     /// Whether a sweep is due but waits for the cadence.
     sweep_waits: bool,
     finishing: Finishing,
     scratch: Scratch,
+    /// How long the last turn took.
+    lag: Duration,
     /// Bytes of operations obeyed in this turn.
     heard_bytes: usize,
     /// Links of sessions that have ended, for the reactor to forget.
@@ -169,10 +178,11 @@ impl<L: Link> Shard<L> {
             watchers: 0,
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
-            next_sweep: Instant::default(),
+            cadence: Cadence::default(),
             sweep_waits: false,
             finishing: Finishing::No,
             scratch: Scratch::default(),
+            lag: Duration::ZERO,
             heard_bytes: 0,
             gone: Vec::new(),
         }
@@ -241,10 +251,20 @@ impl<L: Link> Shard<L> {
     }
 
     /// A session's socket may have become readable or writable.
-    pub(crate) fn stirred(&mut self, index: u32, readable: bool) {
+    pub(crate) fn stirred(&mut self, index: u32, readable: bool, now: Instant) {
         if let Some(seat) = self.seat(index) {
+            if readable && !seat.session.readable {
+                seat.session.readable_since = now;
+            }
             seat.session.readable |= readable;
             self.enqueue(index);
+        }
+    }
+
+    /// The other side of a session's socket has ended: it is read to its end.
+    pub(crate) fn ends(&mut self, index: u32) {
+        if let Some(seat) = self.seat(index) {
+            seat.session.ends = true;
         }
     }
 
@@ -302,6 +322,13 @@ impl<L: Link> Shard<L> {
                 || self.shared.volume_keys.len() > self.known_volumes)
     }
 
+    /// Tells how long the last turn took, and that it is over now; answers anew when the next is due.
+    pub(crate) fn turned(&mut self, took: Duration, now: Instant) -> Option<Instant> {
+        self.lag = took;
+        self.cadence.turned(took, self.ready.is_empty(), self.limits.pace, now);
+        self.due(now)
+    }
+
     /// Whether a sweep waits for the cadence: the reactor then sleeps by time and needs no bell.
     pub(crate) fn is_pacing(&self) -> bool {
         self.sweep_waits
@@ -326,15 +353,17 @@ impl<L: Link> Shard<L> {
             visits += 1;
             self.visit(index, now);
         }
+        self.due(now)
+    }
+
+    /// When the next turn is due if nothing stirs before.
+    fn due(&self, now: Instant) -> Option<Instant> {
         if !self.ready.is_empty() {
             return Some(now);
         }
         let timer = self.timers.first().map(|&(at, _)| at);
-        let sweep = self.sweep_waits.then_some(self.next_sweep);
-        match (timer, sweep) {
-            (Some(timer), Some(sweep)) => Some(timer.min(sweep)),
-            (timer, sweep) => timer.or(sweep),
-        }
+        let sweep = self.sweep_waits.then(|| self.cadence.opens(self.limits.pace));
+        timer.into_iter().chain(sweep).min()
     }
 
     fn look_at_limits(&mut self) {
@@ -446,13 +475,13 @@ impl<L: Link> Shard<L> {
         if !self.quotes.lane().has_work() && !self.volumes.lane().has_work() {
             return;
         }
-        if now < self.next_sweep && self.finishing == Finishing::No {
+        if now < self.cadence.opens(self.limits.pace) && self.finishing == Finishing::No {
             self.sweep_waits = true;
             return;
         }
-        self.next_sweep = now + self.limits.pace;
+        self.cadence.sweeps(now);
         self.shared.stats.sweeps.inc();
-        let Self { seats, quotes, volumes, ready, .. } = self;
+        let Self { seats, quotes, volumes, ready, cadence, .. } = self;
         let mut mark = |interest: Interest, quote: bool, tick: u64, accepted_at: Instant| {
             let Some(Some(seat)) = seats.get_mut(interest.session as usize) else { return };
             let session = &mut seat.session;
@@ -461,18 +490,24 @@ impl<L: Link> Shard<L> {
             if late {
                 session.paced();
             }
-            if !std::mem::replace(&mut session.queued, true) {
+            // One that is held would only be found held again.
+            if !session.held && !std::mem::replace(&mut session.queued, true) {
                 ready.push_back(interest.session);
             }
         };
         quotes.sweep(|interest, mirror| mark(interest, true, mirror.tick, mirror.accepted_at));
         volumes.sweep(|interest, mirror| mark(interest, false, mirror.tick, mirror.accepted_at));
+        if ready.is_empty() {
+            cadence.found_nobody();
+        }
     }
 
     /// One session's turn: hear it, tell it what it is owed, send it one batch.
     fn visit(&mut self, index: u32, now: Instant) {
+        let lag = self.lag;
         let Some(seat) = self.seat(index) else { return };
         seat.session.queued = false;
+        seat.session.lag = lag;
         if !self.hear(index, now) {
             self.remove(index);
             return;
@@ -628,6 +663,7 @@ impl<L: Link> Shard<L> {
         let ticks = session.quotes.ticks(|topic| self.quotes.tick(topic));
         let Meters { delivered, conflated, withdrawn, received_before, batches } = session.meters;
         let held = subscriber.limiter().snapshot();
+        let (bytes_in_flight, bytes_window) = session.in_flight_bytes(&self.limits);
         Report {
             id: subscriber.id(),
             peer: subscriber.peer(),
@@ -644,6 +680,9 @@ impl<L: Link> Shard<L> {
             withdrawn,
             batches,
             blocked: session.is_blocked(),
+            bytes_in_flight,
+            bytes_window,
+            line_rate: session.line_rate(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::Shared;
-use super::port::{Channel, Port, mark_all};
+use super::port::Port;
 use crate::board::Board;
 use crate::clock::Clock;
 use crate::ingest::Accepted;
@@ -17,11 +17,33 @@ pub struct BoardStage {
     board: Arc<Board<Quote>>,
     ports: Arc<[Port]>,
     feed: String,
+    /// Whether shards are rung for many quotes together.
+    gathers: bool,
+    /// Whether each shard is to be rung for.
+    owed: Box<[bool]>,
 }
 
 impl BoardStage {
     pub(super) fn new(board: Arc<Board<Quote>>, shared: &Shared, feed: &str) -> Self {
-        Self { board, ports: shared.ports.clone(), feed: feed.to_owned() }
+        let (ports, feed) = (shared.ports.clone(), feed.to_owned());
+        let owed = ports.iter().map(|_| false).collect();
+        Self { board, ports, feed, gathers: false, owed }
+    }
+
+    /// The same stage for a caller that steps it and says when the shards are to be rung for: a ring
+    /// is a system call, and a shard that is woken by the first quote of many sends it alone.
+    #[must_use]
+    pub fn gathering(self) -> Self {
+        Self { gathers: true, ..self }
+    }
+
+    /// Rings the shards that sleep and want to hear of what was handled since the last ring.
+    pub fn ring(&mut self) {
+        for (port, owed) in self.ports.iter().zip(&mut self.owed) {
+            if std::mem::take(owed) {
+                port.ring();
+            }
+        }
     }
 }
 
@@ -30,7 +52,12 @@ impl ConflationHandler<InstrumentId, Accepted<Quote>> for BoardStage {
 
     fn handle(&mut self, key: &InstrumentId, quote: Accepted<Quote>) -> Result<(), Infallible> {
         let first = self.board.store(key.index(), quote);
-        mark_all(&self.ports, Channel::Quotes, key.index(), first);
+        for (port, owed) in self.ports.iter().zip(&mut self.owed) {
+            *owed |= port.quotes.mark(key.index(), first);
+        }
+        if !self.gathers {
+            self.ring();
+        }
         Ok(())
     }
 
@@ -39,6 +66,7 @@ impl ConflationHandler<InstrumentId, Accepted<Quote>> for BoardStage {
     }
 
     fn on_completed(&mut self, outcome: Outcome) {
+        self.ring();
         tracing::debug!(feed = self.feed, ?outcome, "the board's stage has ended");
     }
 }
@@ -81,7 +109,11 @@ impl CoalescingHandler<VolumeId, Volume> for LedgerStage {
 
     fn handle(&mut self, key: &VolumeId, total: Volume) -> Result<(), LedgerError> {
         let first = self.ledger.add(*key, total, self.clock.now())?;
-        mark_all(&self.ports, Channel::Volumes, key.0 as usize, first);
+        for port in self.ports.iter() {
+            if port.volumes.mark(key.0 as usize, first) {
+                port.ring();
+            }
+        }
         Ok(())
     }
 

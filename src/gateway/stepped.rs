@@ -121,7 +121,7 @@ impl Stepped {
                 ..Retune::default()
             })?;
         }
-        self.shard.stirred(index, true);
+        self.shard.stirred(index, true, now);
         Ok(place)
     }
 
@@ -185,7 +185,7 @@ impl Stepped {
             }
             any = true;
             if let Seat::Open { index, .. } = self.seats[place] {
-                self.shard.stirred(index, true);
+                self.shard.stirred(index, true, now);
             }
         }
         any

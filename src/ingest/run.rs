@@ -90,9 +90,16 @@ pub fn receive<H: CoalescingHandler<VolumeId, Volume>>(
     let mut connected_before = false;
     let mut messages = 0_u64;
     let reason = loop {
-        match lines.next(stop) {
+        let step = match lines.at_hand() {
+            Some(message) => message,
+            None => {
+                intake.settle();
+                lines.next(stop)
+            }
+        };
+        match step {
             LineStep::Message { receive_time, text } => {
-                if !intake.message(text, receive_time, clock.now()) {
+                if !intake.message_of_many(text, receive_time, clock.now()) {
                     break StaleReason::Shutdown;
                 }
                 messages += 1;

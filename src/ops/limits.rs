@@ -42,6 +42,7 @@ struct Shown {
     stall_timeout: String,
     max_instruments: usize,
     max_batch_bytes: usize,
+    max_in_flight_ms: u64,
     max_message_bytes: usize,
     max_ops_per_s: u32,
     pace: String,
@@ -62,6 +63,7 @@ impl From<&Limits> for Shown {
             stall_timeout: format_duration(limits.stall_timeout),
             max_instruments: limits.max_instruments,
             max_batch_bytes: limits.max_batch_bytes,
+            max_in_flight_ms: u64::try_from(limits.max_in_flight.as_millis()).unwrap_or(u64::MAX),
             max_message_bytes: limits.max_message_bytes,
             max_ops_per_s: limits.max_ops_per_s,
             pace: format_duration(limits.pace),
@@ -221,6 +223,6 @@ mod tests {
         let fields = format!("{:?}", Limits::default()).matches(": ").count();
         assert_eq!(shown.as_object().unwrap().len(), fields);
         assert_eq!(shown["stall_timeout"], "30s");
-        assert_eq!(shown["pace"], "1ms");
+        assert_eq!(shown["pace"], "3ms");
     }
 }

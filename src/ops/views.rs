@@ -67,6 +67,11 @@ struct SubscriberView {
     withdrawn: u64,
     batches: u64,
     blocked: bool,
+    bytes_in_flight: u64,
+    /// Bytes that may be in flight; null for any number.
+    bytes_window: Option<u64>,
+    /// Bytes a second the line delivers; null while it keeps up.
+    line_rate: Option<f64>,
 }
 
 impl From<Report> for SubscriberView {
@@ -87,6 +92,9 @@ impl From<Report> for SubscriberView {
             withdrawn: report.withdrawn,
             batches: report.batches,
             blocked: report.blocked,
+            bytes_in_flight: report.bytes_in_flight,
+            bytes_window: report.bytes_window,
+            line_rate: report.line_rate.map(f64::round),
         }
     }
 }

@@ -37,7 +37,10 @@ async fn b38_a_clients_close_is_echoed_and_the_connection_ends() {
 
 #[tokio::test]
 async fn b38_a_clients_close_is_echoed_behind_a_large_write_that_pends() {
-    let rig = Rig::start(Limits { max_batch_bytes: 1 << 20, ..Limits::default() }).await;
+    // Without a bound on what is in flight, so that a batch is larger than the socket takes.
+    let max_in_flight = Duration::ZERO;
+    let limits = Limits { max_batch_bytes: 1 << 20, max_in_flight, ..Limits::default() };
+    let rig = Rig::start(limits).await;
     let mut market = rig.market("binance");
     for n in 0..4_000 {
         market.tick(&format!("SYMBOL-{n:04}"));

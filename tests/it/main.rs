@@ -12,6 +12,7 @@ mod counting;
 mod feed;
 mod gateway_confirm;
 mod gateway_endings;
+mod gateway_flow;
 mod gateway_isolation;
 mod gateway_pace;
 mod gateway_protocol;

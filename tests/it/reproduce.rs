@@ -16,10 +16,10 @@ use crate::serve_support::{Naive, simulated};
 /// What the shipped sample gives to `everything`, `sampled` and `slow`, in this order. The welcome
 /// names the version, so a new version has new digests.
 const SAMPLE: [&str; 4] = [
-    "4534958c9f90816183232748066027fd32005b5c4d5cfd61d2847cc6453fe239",
-    "c53ab9481b0cc2eb62ebf0d2ced6236f4afc6e98b2ded2ddec450e9f56777acd",
-    "8f4126d1a69c4c2372a8864a26282a0121427fe79819678d7905b9ba5298f1e6",
-    "1e1d83dc9e12ee73d4f8d739a7f2f825b7b85966fa039ad960943afe531ce4a9",
+    "d01bd7891afe70a3b6d541a2ec6c42c841a1d58c3e7b644cab56a3af4af37471",
+    "7ab9ec225191b2fa1c1b07977b8f53f727233dc50e267306ef93a8a9e4a10ac2",
+    "f3682763ddf24a87cc0cba38267fa2590cb2f58a5be5a437fd926c704967dffb",
+    "dc1bf7ded95df03c6f577e471309cc42c0dda48bda80d3b1ad5fd7369a5b345d",
 ];
 
 fn everything() -> ClientModel {

@@ -99,8 +99,8 @@ async fn b87_saturated_subscribers_follow_every_change_of_capacity_however_it_is
         }
 
         // Up: all go on, with values that are newer than anything they have.
-        let generation = change(&server, &file, 16, how).await;
         let shown = server.json("/v1/instruments").await;
+        let generation = change(&server, &file, 16, how).await;
         for client in &mut clients {
             client.until("16 in flight", |seen| seen.batches == before + 25).await;
             client.until("the limits", |seen| seen.generation() >= generation).await;

@@ -6,6 +6,7 @@ use super::{Phase, Session};
 use crate::board::Topic;
 use crate::clock::Instant;
 use crate::gateway::close::Close;
+use crate::gateway::confirm::Occasion;
 use crate::gateway::control::Limits;
 use crate::gateway::frames;
 use crate::gateway::outbox::Link;
@@ -60,6 +61,7 @@ impl<L: Link> Session<L> {
         sent: &mut impl FnMut(Batch),
     ) -> Built {
         self.waits_for_window = false;
+        self.held = false;
         if !self.is_open() {
             return Built::Done;
         }
@@ -67,33 +69,39 @@ impl<L: Link> Session<L> {
         let Some(kind) = self.next_kind().filter(|_| !finishing || self.may_finish_with_values())
         else {
             self.hold = None;
-            return if finishing { self.say_goodbye(now) } else { self.ping_tail(now) };
+            return if finishing { self.say_goodbye(now) } else { self.ping_late(now) };
         };
         if !self.outbox.is_empty() {
             self.held_by(Why::Socket);
             return Built::Done;
         }
+        let mut most = limits.max_batch_bytes;
         if !finishing {
             if !self.window.is_open(now) {
                 self.waits_for_window = true;
                 self.held_by(Why::Rate);
                 return self.ping_tail(now);
             }
-            let Ok(permit) = self.subscriber.limiter().try_acquire() else {
+            let room = self.room(limits, now);
+            let Some(permit) = room.and_then(|_| self.subscriber.limiter().try_acquire().ok())
+            else {
                 self.held_by(Why::Capacity);
                 return self.ping_tail(now);
             };
             // The permit comes back with the batch's confirmation, or goes with the session.
             permit.forget();
+            most = room.unwrap_or(most);
         }
         self.window.spend(now);
-        let (batch, start) = self.write_batch(kind, quotes, volumes, limits, scratch, now);
+        let (batch, start) = self.write_batch(kind, quotes, volumes, most, scratch, now);
         self.meters.batches += 1;
         sent(batch);
         let more = self.next_kind().is_some();
-        if self.confirm == Confirm::Pong && !finishing {
-            let limiter = self.subscriber.limiter();
-            if self.batches.wants_ping(limiter.capacity(), more, limiter.snapshot().room() == 0) {
+        self.batches.wrote(batch.bytes, now);
+        if !finishing && self.confirm == Confirm::Pong {
+            let pings = self.pings_now(batch.bytes, more, limits, now);
+            self.flow.wrote(self.batches.sent(), batch.bytes, pings, more, now);
+            if pings {
                 frames::write_batch_ping(self.batches.ping(), &mut scratch.frame);
             }
         }
@@ -103,12 +111,43 @@ impl<L: Link> Session<L> {
         if more || finishing { Built::More } else { Built::Done }
     }
 
+    /// How long a batch may be now, by what the line delivers; `None` if it may not go. Only pongs
+    /// measure a line: a client may acknowledge when it pleases.
+    fn room(&self, limits: &Limits, now: Instant) -> Option<usize> {
+        if self.confirm != Confirm::Pong {
+            return Some(limits.max_batch_bytes);
+        }
+        self.flow.room(limits.max_in_flight, self.lag, limits.max_batch_bytes, now)
+    }
+
+    /// Whether a ping rides behind the batch of so many bytes, which is not counted as in flight yet.
+    fn pings_now(&self, bytes: usize, more: bool, limits: &Limits, now: Instant) -> bool {
+        let held = self.subscriber.limiter().snapshot();
+        let window = self.flow.window(limits.max_in_flight, self.lag);
+        let full = window.is_some_and(|window| self.flow.in_flight() + bytes as u64 > window / 2);
+        self.batches.wants_ping(Occasion {
+            capacity: held.capacity,
+            more_pending: more,
+            exhausted: held.room() == 0 || full,
+            now,
+        })
+    }
+
+    /// Nothing awaits sending. What went without a ping because more was likely to follow gets it
+    /// when nothing has for a while.
+    fn ping_late(&mut self, now: Instant) -> Built {
+        match self.tail_due() {
+            Some(due) if due <= now => self.ping_tail(now),
+            _ => Built::Done,
+        }
+    }
+
     /// No batch goes now, so one that went without a ping gets it: more was to follow and was
     /// withdrawn since, or waits for the window, or for a permit that a shrink has taken.
     fn ping_tail(&mut self, now: Instant) -> Built {
         if self.confirm == Confirm::Pong
             && self.outbox.is_empty()
-            && self.batches.wants_ping(0, false, true)
+            && self.batches.tail_due().is_some()
         {
             frames::write_batch_ping(self.batches.ping(), self.outbox.buffer());
             if !self.flush(now) {
@@ -153,7 +192,7 @@ impl<L: Link> Session<L> {
         kind: BatchKind,
         quotes: &View<Quote>,
         volumes: &View<Volume>,
-        limits: &Limits,
+        most: usize,
         scratch: &mut Scratch,
         now: Instant,
     ) -> (Batch, usize) {
@@ -162,7 +201,7 @@ impl<L: Link> Session<L> {
         let Scratch { frame, head } = scratch;
         frame.clear();
         frame.resize(ROOM, 0);
-        let most = ROOM + limits.max_batch_bytes.saturating_sub(protocol::MAX_BATCH_HEAD);
+        let most = ROOM + most.saturating_sub(protocol::MAX_BATCH_HEAD);
         let mut values = 0_u64;
         let mut conflated = 0_u64;
         let count = |sent: Sent| {

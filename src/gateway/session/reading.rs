@@ -40,11 +40,13 @@ pub(crate) enum Heard {
 pub(crate) struct Share {
     reads: usize,
     bytes: usize,
+    /// Whether this turn has emptied the socket.
+    emptied: bool,
 }
 
 impl Default for Share {
     fn default() -> Self {
-        Self { reads: MAX_READS_A_TURN, bytes: MAX_BYTES_A_TURN }
+        Self { reads: MAX_READS_A_TURN, bytes: MAX_BYTES_A_TURN, emptied: false }
     }
 }
 
@@ -53,6 +55,10 @@ struct Pipe<'a, L> {
     link: &'a mut L,
     outbox: &'a mut Outbox,
     heard: bool,
+    /// Whether a short read may have left something.
+    ends: bool,
+    /// Whether nothing is left to be read before the socket stirs again.
+    emptied: bool,
     /// Bytes that may still be read in this turn.
     left: &'a mut usize,
     /// Nothing follows our own close frame.
@@ -61,13 +67,14 @@ struct Pipe<'a, L> {
 
 impl<L: Link> Read for Pipe<'_, L> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if *self.left == 0 {
+        if *self.left == 0 || self.emptied {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let most = buffer.len().min(*self.left);
         let count = self.link.receive(&mut buffer[..most])?;
         *self.left -= count;
         self.heard |= count > 0;
+        self.emptied = L::SHORT_READ_EMPTIES && !self.ends && (1..most).contains(&count);
         Ok(count)
     }
 }
@@ -107,10 +114,13 @@ impl<L: Link> Session<L> {
                 link: &mut self.link,
                 outbox: &mut self.outbox,
                 heard: false,
+                ends: self.ends,
+                emptied: share.emptied,
                 left: &mut share.bytes,
                 mute,
             };
             let read = self.socket.read(&mut pipe);
+            share.emptied = pipe.emptied;
             if pipe.heard {
                 self.last_heard = now;
             }
