@@ -72,7 +72,8 @@ impl Pipeline {
         }
         for (count, (feed, time, message)) in messages.enumerate() {
             let (intake, ..) = &mut self.feeds[feed];
-            assert!(intake.message(message, time, self.clock.now()), "the workers are alive");
+            let alive = intake.message_of_many(message, time, self.clock.now());
+            assert!(alive, "the workers are alive");
             if count % STEP_EVERY == 0 {
                 self.step();
             }
@@ -84,12 +85,10 @@ impl Pipeline {
 
     /// Takes in one message of the first feed, as it comes.
     #[allow(dead_code, reason = "for the bench of recording alone")]
-    pub fn take(&mut self, number: usize, time: i64, message: &[u8]) {
+    pub fn take(&mut self, time: i64, message: &[u8]) {
         if let Some((intake, ..)) = self.feeds.first_mut() {
-            assert!(intake.message(message, time, self.clock.now()), "the workers are alive");
-        }
-        if number.is_multiple_of(STEP_EVERY) {
-            self.step();
+            let alive = intake.message_of_many(message, time, self.clock.now());
+            assert!(alive, "the workers are alive");
         }
     }
 
@@ -100,8 +99,10 @@ impl Pipeline {
         }
     }
 
-    fn step(&mut self) {
-        for (_, board, ledger) in &mut self.feeds {
+    /// What a feed's thread does before it waits for more.
+    pub fn step(&mut self) {
+        for (intake, board, ledger) in &mut self.feeds {
+            intake.settle();
             board.step(usize::MAX);
             ledger.step(usize::MAX);
         }

@@ -9,9 +9,10 @@ pub(super) enum Entry<'a> {
     Mark(i64, Mark),
 }
 
-/// A batch is handed on before it has more bytes than this, if it has anything. Small, so that what
-/// is written here does not drive out of the cache what the feed works with.
-pub(super) const BATCH_BYTES: usize = 64 << 10;
+/// A batch is handed on before it has more bytes than this, if it has anything. Large, because handing
+/// on wakes the recorder's thread: a fourth of this, and the wakes cost the feed as much as the copies;
+/// not larger, so that what is written here does not drive out of the cache what the feed works with.
+pub(super) const BATCH_BYTES: usize = 256 << 10;
 
 /// Time, kind, and a number: the text's length, or what a gap has lost.
 const HEAD: usize = 8 + 1 + 8;
