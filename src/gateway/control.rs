@@ -134,8 +134,8 @@ pub struct Subscriber {
     limiter: DynamicConcurrencyLimiter,
     /// The operator's ceiling for it, as the bits of an `f64`.
     ceiling_hz: AtomicU64,
-    /// Counts what was changed for it, so that its shard sees.
-    changes: AtomicU64,
+    /// The generation of the last change for it, which may not be in force yet.
+    changed_in: AtomicU64,
     closed_for: AtomicU8,
 }
 
@@ -170,11 +170,12 @@ impl Subscriber {
         f64::from_bits(self.ceiling_hz.load(Ordering::Acquire))
     }
 
-    pub(crate) fn changes(&self) -> u64 {
-        self.changes.load(Ordering::Acquire)
+    /// The generation of the last change for it; one above that in force is about to be.
+    pub(crate) fn changed_in(&self) -> u64 {
+        self.changed_in.load(Ordering::Acquire)
     }
 
-    fn set(&self, capacity: Option<usize>, max_hz: Option<f64>) {
+    fn set(&self, generation: u64, capacity: Option<usize>, max_hz: Option<f64>) {
         if let Some(capacity) = capacity {
             // Checked against the limiter's bound before anything was touched.
             let set = self.limiter.set_capacity(capacity);
@@ -183,7 +184,7 @@ impl Subscriber {
         if let Some(max_hz) = max_hz {
             self.ceiling_hz.store(max_hz.to_bits(), Ordering::Release);
         }
-        self.changes.fetch_add(1, Ordering::Release);
+        self.changed_in.store(generation, Ordering::Release);
     }
 
     pub(crate) fn closed_for(&self, close: Close) {
@@ -283,8 +284,9 @@ impl Control {
             let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
             let one = self.subscribers.get(&id).map(|entry| entry.value().clone());
             let one = one.ok_or(RetuneError::UnknownSubscriber(id))?;
-            one.set(capacity, max_hz);
-            let limits = self.publish(Limits::clone(&self.limits.load()));
+            let limits = Limits::clone(&self.limits.load());
+            one.set(limits.generation + 1, capacity, max_hz);
+            let limits = self.publish(limits);
             drop(changing);
             if let Some(port) = self.ports.get(one.shard) {
                 port.wake();
@@ -331,7 +333,8 @@ impl Control {
 
     /// Sets what is in force for everybody, then publishes the limits. In this order, because a
     /// shard looks at its subscribers once a generation: whoever sees the generation must see every
-    /// value that was set under it.
+    /// value that was set under it. A shard that looks in between, on account of the generation
+    /// before, finds a change that is not in force yet, and comes back for it.
     fn apply(
         &self,
         changing: MutexGuard<'_, ()>,
@@ -342,7 +345,7 @@ impl Control {
         debug_assert!(admitted.is_ok(), "the bound was checked");
         for entry in &self.subscribers {
             let (capacity, max_hz) = of(entry.value());
-            entry.value().set(capacity, max_hz);
+            entry.value().set(limits.generation + 1, capacity, max_hz);
         }
         let limits = self.publish(limits);
         drop(changing);
@@ -369,7 +372,7 @@ impl Control {
             shard,
             limiter: limiter(limits.capacity.min(MAX_CAPACITY)),
             ceiling_hz: AtomicU64::new(limits.max_hz.to_bits()),
-            changes: AtomicU64::new(0),
+            changed_in: AtomicU64::new(0),
             closed_for: AtomicU8::new(0),
         });
         self.subscribers.insert(subscriber.id, subscriber.clone());
@@ -398,5 +401,53 @@ fn limiter(capacity: usize) -> DynamicConcurrencyLimiter {
 impl std::fmt::Debug for Control {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Control").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::gateway::Parts;
+    use crate::gateway::stepped::{ClientModel, Stepped};
+    use crate::ingest::Feeds;
+    use crate::market::{Accounts, Instruments, VolumeKeys};
+
+    /// The limits that the client has been told, by generation and capacity.
+    fn told(gateway: &mut Stepped) -> Vec<(u64, u64)> {
+        gateway.settle();
+        let mut told = Vec::new();
+        gateway.take_delivered(0, |frame| {
+            let message = serde_json::from_slice::<serde_json::Value>(frame.payload());
+            if let Some(message) = message.ok().filter(|message| message["type"] == "limits") {
+                let capacity = message["effective"]["capacity"].as_u64().unwrap();
+                told.push((message["generation"].as_u64().unwrap(), capacity));
+            }
+        });
+        told
+    }
+
+    #[test]
+    fn a_look_between_the_values_of_a_change_and_its_generation_tells_it_once_it_is_in_force() {
+        let clock = Clock::manual();
+        let parts = Parts {
+            instruments: Arc::new(Instruments::new(10)),
+            accounts: Arc::new(Accounts::new(1)),
+            volume_keys: Arc::new(VolumeKeys::new(1)),
+            feeds: Arc::new(Feeds::new([], clock.wall())),
+            clock,
+        };
+        let mut gateway = Stepped::new(parts, Limits::default());
+        gateway.connect(&ClientModel::default()).unwrap();
+        assert_eq!(told(&mut gateway), []);
+        let before = gateway.control().limits();
+        gateway.control().subscriber(1).unwrap().set(before.generation + 2, Some(6), None);
+        gateway.control().publish(Limits::clone(&before));
+        assert_eq!(told(&mut gateway), []);
+        gateway
+            .control()
+            .publish(Limits { generation: before.generation + 1, ..Limits::clone(&before) });
+        assert_eq!(told(&mut gateway), [(before.generation + 2, 6)]);
+        assert_eq!(told(&mut gateway), []);
     }
 }

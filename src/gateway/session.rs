@@ -95,8 +95,8 @@ pub(crate) struct Session<L> {
     pub(crate) ends: bool,
     /// How late the shard may notice what comes: the length of its last turn.
     pub(crate) lag: Duration,
-    /// The operator's changes for this subscriber that have been taken over.
-    pub(crate) changes_seen: u64,
+    /// The generation of the operator's last change for this subscriber that was taken over.
+    pub(crate) changed_in: u64,
     /// When the shard is to come back, if it has been told.
     pub(crate) armed: Option<Instant>,
     socket: WebSocketContext,
@@ -160,7 +160,7 @@ impl<L: Link> Session<L> {
             readable_since: now,
             ends: false,
             lag: Duration::ZERO,
-            changes_seen: 0,
+            changed_in: 0,
             armed: None,
             socket: WebSocketContext::from_partially_read(early, Role::Server, Some(config)),
             outbox: Outbox::default(),

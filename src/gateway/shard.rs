@@ -372,12 +372,13 @@ impl<L: Link> Shard<L> {
             return;
         }
         self.limits = limits;
+        let generation = self.limits.generation;
         for index in self.occupied() {
             let Some(seat) = self.seat(index) else { continue };
             let session = &mut seat.session;
-            let changes = session.subscriber.changes();
-            if changes != session.changes_seen {
-                session.changes_seen = changes;
+            let changed_in = session.subscriber.changed_in();
+            if changed_in != session.changed_in && changed_in <= generation {
+                session.changed_in = changed_in;
                 session.limits_changed();
                 self.enqueue(index);
             }

@@ -508,12 +508,15 @@ impl Client {
 
     /// Reads on to the first message that `is` what is looked for.
     pub(crate) async fn until(&mut self, mut is: impl FnMut(&Value) -> bool) -> Value {
-        loop {
+        // A market that goes on ticking must not hide for ever that what is awaited does not come.
+        let until = tokio::time::Instant::now() + 3 * PATIENCE;
+        while tokio::time::Instant::now() < until {
             let message = self.next().await;
             if is(&message) {
                 return message;
             }
         }
+        panic!("messages came, but not the one that was awaited");
     }
 
     /// Reads on to the next message of a type.
